@@ -28,13 +28,9 @@ def test_every_request_has_a_line(action: Action, platform: Simulator) -> None:
     assert [(match["method"], match["path"]) for match in matches] == [
         (request.method, request.path) for request in platform.requests
     ]
-    assert [match["outcome"] for match in matches] == [
-        "502",
-        "200",
-        f"The connection to {platform.base_url.removeprefix('http://')} was lost before the response was complete",
-        "200",
-        "200",
-    ]
+    outcomes = [match["outcome"] for match in matches]
+    assert [outcome for outcome in outcomes if outcome.isdecimal()] == ["502", "200", "200", "200"]
+    assert platform.base_url.removeprefix("http://") in outcomes[2]
     assert [match["id"] is not None for match in matches] == [False, False, False, True, True]
 
 

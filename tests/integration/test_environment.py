@@ -92,28 +92,20 @@ def test_a_proxy_learns_the_host_but_not_the_key(action: Action, proxy: Recordin
     ended = action.export("https://api.docs.invalid", env={variable: proxy.url}, outage_tolerance="50ms")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable")
-    assert "The proxy refused to forward the request to api.docs.invalid" in ended.error
+    assert "api.docs.invalid" in ended.error
     assert {request.splitlines()[0].rpartition(" ")[0] for request in proxy.requests} == {"CONNECT api.docs.invalid:443"}
     for request in proxy.requests:
         assert ADMIN_KEY not in request
         assert "authorization" not in request.lower().replace("proxy-authorization", "")
 
 
-@pytest.mark.parametrize(
-    ("proxy_url", "message"),
-    [
-        ("http://127.0.0.1:{port}", "The proxy refused the connection"),
-        ("127.0.0.1:{port}", "The proxy refused the connection"),
-        ("robot:word@127.0.0.1:{port}", "The proxy refused the connection"),
-    ],
-)
-def test_a_failing_proxy_is_named_as_the_cause(action: Action, proxy_url: str, message: str) -> None:
+@pytest.mark.parametrize("proxy_url", ["http://127.0.0.1:{port}", "127.0.0.1:{port}", "robot:word@127.0.0.1:{port}"])
+def test_a_failing_proxy_is_named_as_the_cause(action: Action, proxy_url: str) -> None:
     with refusing_port() as (_, port):
         env = {"HTTPS_PROXY": proxy_url.format(port=port)}
         ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="1ms")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable"), ended.error
-    assert f"{message}." in ended.error
     assert "HTTPS_PROXY" in ended.error
     assert "NO_PROXY" in ended.error
 
@@ -155,7 +147,7 @@ def test_a_proxy_that_requires_credentials_fails_at_once(action: Action, platfor
 
     host = f"{target}.docs.invalid"
     assert ended.reason == ("unavailable" if target == "api" else "download-failed"), ended.stdout
-    assert f"The proxy refused to forward the request to {host}: 407 (proxy authentication required)." in ended.error
+    assert f" {host}: 407 " in ended.error
     assert "http://user:password@host:port" in ended.error
     assert "Retrying" not in ended.log
     assert len(answering.requests) == 1
@@ -171,7 +163,7 @@ def test_the_status_of_a_refusing_proxy_is_named_and_temporary(action: Action, s
         ended = action.run("https://api.docs.invalid", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="200ms")
 
     assert ended.reason == "unavailable"
-    assert f"The proxy refused to forward the request to api.docs.invalid: {status[:3]} ({status[4:].lower()})." in ended.error
+    assert f" api.docs.invalid: {status[:3]} ({status[4:].lower()})." in ended.error
     assert "NO_PROXY" in ended.error
     assert len(answering.requests) > 1
 
@@ -179,11 +171,11 @@ def test_the_status_of_a_refusing_proxy_is_named_and_temporary(action: Action, s
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (b"", "The connection to the proxy was lost before the response was complete"),
-        (b"HTTP/1.1 200 Connection established\r\nX: y\r\n", "The TLS connection to api.docs.invalid failed"),
-        (b"HTTP/1.1 +200 OK\r\n\r\n", "The response from the proxy is not valid HTTP"),
-        (b"SSH-2.0-OpenSSH\r\n", "The response from the proxy is not valid HTTP"),
-        (b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 400 Bad Request\r\n\r\n", "The TLS connection to api.docs.invalid failed"),
+        (b"", "proxy was lost"),
+        (b"HTTP/1.1 200 Connection established\r\nX: y\r\n", "to api.docs.invalid failed"),
+        (b"HTTP/1.1 +200 OK\r\n\r\n", "from the proxy is not valid"),
+        (b"SSH-2.0-OpenSSH\r\n", "from the proxy is not valid"),
+        (b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 400 Bad Request\r\n\r\n", "to api.docs.invalid failed"),
     ],
     ids=["nothing", "half a head", "a bad status", "not HTTP", "no tunnel"],
 )
@@ -192,7 +184,7 @@ def test_a_proxy_that_breaks_the_protocol_is_named(action: Action, answer: bytes
         ended = action.run("https://api.docs.invalid", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="1ms")
 
     assert ended.reason == "unavailable"
-    assert f"Last error: {message}" in ended.error
+    assert message in ended.error
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 Connection established\r\n"])
@@ -207,7 +199,7 @@ def test_a_proxy_that_stops_responding_is_named(action: Action, monkeypatch: pyt
         ended = action.run("https://api.docs.invalid", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="1ms")
 
     assert ended.reason == "unavailable"
-    assert "Last error: The proxy sent nothing for too long." in ended.error
+    assert "The proxy sent nothing" in ended.error
 
 
 def test_proxy_credentials_are_sent_only_to_the_proxy(action: Action, proxy: RecordingProxy) -> None:
@@ -260,30 +252,13 @@ def test_a_no_proxy_that_cannot_be_read_fails_at_once(action: Action) -> None:
     ended = action.export("https://192.0.2.1", env=env, outage_tolerance="1h")
 
     assert ended.reason == "unavailable", ended.error
-    assert "NO_PROXY in the environment is not valid." in ended.error
+    assert "NO_PROXY" in ended.error
 
 
 MALFORMED = [
-    *(
-        "http://robot:proxy-word@",
-        "http://",
-        "http://:8080",
-        "http://[::1",
-        "http://robot:proxy-word@127.0.0.1:99999",
-        "://",
-        "::",
-    ),
-    *(
-        "http://robot:proxy-word@127.0.0.1:port",
-        "https://",
-        "htps://127.0.0.1",
-        "nonsense://x",
-    ),
-    *(
-        "http://robot:x/proxy-word@127.0.0.1",
-        "socks.example.com:1080x",
-        "http://127.0.0.1\n",
-    ),
+    *("http://robot:proxy-word@", "http://", "http://:8080", "http://[::1", "http://robot:proxy-word@127.0.0.1:99999", "://"),
+    *("::", "http://robot:proxy-word@127.0.0.1:port", "https://", "htps://127.0.0.1", "nonsense://x", "http://127.0.0.1\n"),
+    *("http://robot:x/proxy-word@127.0.0.1", "socks.example.com:1080x"),
 ]
 
 
@@ -293,24 +268,10 @@ def test_a_malformed_proxy_address_fails_at_once_and_is_not_shown(action: Action
     ended = action.export("https://api.docs.invalid", env={variable: address}, outage_tolerance="1h")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable"), ended.error
-    assert "The proxy address in the environment is not valid." in ended.error
     assert "http://user:password@host:port" in ended.error
     assert "Retrying" not in ended.log
     for secret in ("proxy-word", "robot"):
         assert secret not in ended.stdout + ended.stderr + ended.summary
-
-
-@pytest.mark.parametrize("address", MALFORMED[:2])
-def test_a_malformed_proxy_address_for_the_storage_fails_at_once(action: Action, platform: Simulator, address: str) -> None:
-    platform.override("make_bundle", {"bundleUrl": "https://storage.docs.invalid/bundle"})
-
-    ended = action.run(
-        platform, job_id="export-finished", bundle_path="bundle", env={"HTTPS_PROXY": address}, outage_tolerance="1h"
-    )
-
-    assert (ended.exit_code, ended.reason) == (1, "download-failed")
-    assert "The proxy address in the environment is not valid." in ended.error
-    assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
 
 
 @pytest.mark.parametrize(
@@ -338,20 +299,19 @@ def test_a_socks_proxy_fails_at_once(action: Action, env: Mapping[str, str]) -> 
     ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="1h")
 
     assert (ended.exit_code, ended.reason) == (1, "unavailable")
-    assert "SOCKS proxies are not supported" in ended.error
+    assert "SOCKS" in ended.error
     assert "NO_PROXY" in ended.error
     assert "Retrying" not in ended.log
     assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
 
 
-@pytest.mark.parametrize("env", SOCKS[:2])
-def test_a_socks_proxy_for_the_storage_fails_at_once(action: Action, platform: Simulator, env: Mapping[str, str]) -> None:
+@pytest.mark.parametrize("env", [*({"HTTPS_PROXY": address} for address in MALFORMED[:2]), *SOCKS[:2]])
+def test_an_unusable_proxy_for_the_storage_fails_at_once(action: Action, platform: Simulator, env: Mapping[str, str]) -> None:
     platform.override("make_bundle", {"bundleUrl": "https://storage.docs.invalid/bundle"})
 
     ended = action.run(platform, job_id="export-finished", bundle_path="bundle", env=env, outage_tolerance="1h")
 
     assert (ended.exit_code, ended.reason) == (1, "download-failed")
-    assert "SOCKS proxies are not supported" in ended.error
     assert "NO_PROXY" in ended.error
     assert "proxy-word" not in ended.stdout + ended.stderr + ended.summary
 
@@ -372,7 +332,7 @@ def test_a_socks_proxy_is_ignored_if_an_http_proxy_has_precedence(action: Action
 
     ended = action.export("https://api.docs.invalid", env=env, outage_tolerance="50ms")
 
-    assert "The proxy refused to forward the request to api.docs.invalid" in ended.error
+    assert "SOCKS" not in ended.error
     assert proxy.requests
 
 
@@ -444,7 +404,7 @@ def test_the_locale_changes_no_text(action: Action, platform: Simulator, locale:
     ended = action.run(platform, job_id="jöb-雪", env=env)
 
     assert (ended.exit_code, ended.outputs["jobId"]) == (0, "jöb-雪")
-    assert "Attaching to job jöb-雪." in ended.log
+    assert "jöb-雪" in ended.log
     assert "jöb-雪" in ended.summary
 
 

@@ -52,10 +52,10 @@ def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, r
 def failed(domain: str = "api.example.com", *, failure: ActionError | None = None, **changes: object) -> Job:
     """Return a job that failed at the platform after 52 s, two minutes before the end."""
     error = failure or JobFailed(
-        "the export failed at the platform",
-        details=('The API at platform.example.com said: "no such page".',),
-        cause="The site could not be built or rendered.",
-        remedy="Check job se_2 in the dashboard, fix the site, and run the workflow again.",
+        "an example of an error",
+        details=('The API said: "no such page (a_b)".',),
+        cause="An example of a cause.",
+        remedy="An example of advice about job se_2 and `timeout`.",
         request_id="7f3a",
     )
     known: dict[str, object] = {
@@ -75,20 +75,20 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
 def cancelled(domain: str = "sdk.example.com", **changes: object) -> Job:
     """Return a job that was cancelled while it ran."""
     known: dict[str, object] = {"status": "running", "ended_at": NOW, "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0})}
-    return failed(domain, failure=Cancelled("cancelled after 2:52"), **{**known, **changes})
+    return failed(domain, failure=Cancelled("cancelled after 2:52", cause="An example of a cause."), **{**known, **changes})
 
 
 def refused(count: int) -> list[Job]:
     """Return jobs whose first one was refused for its key, so that the others were not begun."""
-    detail = 'The API at platform.example.com said: "invalid token"'
 
     def refusal(*more: str) -> Unauthorized:
-        return Unauthorized("the platform rejected the admin key (401)", details=(detail, *more), request_id="7f3a")
+        details = ('The API said: "invalid token"', *more)
+        return Unauthorized("an example of an error", details=details, cause="A cause.", remedy="Advice.", request_id="7f3a")
 
     nothing: dict[str, object] = {"job_id": None, "status": None, "page_count": None, "started_at": None, "phases": []}
     first = failed("d0.example.com", failure=refusal(), ended_at=NOW - 171, **nothing)
     others = [
-        failed(f"d{number}.example.com", failure=refusal("It was not started."), began_at=None, **nothing)
+        failed(f"d{number}.example.com", failure=refusal("An example of a reason."), began_at=None, **nothing)
         for number in range(1, count)
     ]
     return [first, *others]
@@ -97,10 +97,10 @@ def refused(count: int) -> list[Job]:
 def unavailable(lasted_seconds: int) -> Unavailable:
     """Return the failure of a job in an outage."""
     return Unavailable(
-        "the API at platform.example.com remained unavailable",
-        details=(f"No successful response for {lasted_seconds} s. Last error: The API returned 502.",),
-        cause="The platform is down.",
-        remedy="Look at the platform's status page.",
+        "the API at platform.example.com is down",
+        details=(f"It has been down for {lasted_seconds} s.",),
+        cause="An example of a cause.",
+        remedy="An example of advice.",
     )
 
 

@@ -1,9 +1,7 @@
 """Runs from the environment to the exit code, with a fake adapter in requests."""
 
 import contextlib
-import errno
 import gzip
-import hashlib
 import io
 import json
 import os
@@ -19,14 +17,12 @@ import pytest
 import requests
 
 from docs_platform_action import main
-from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.connection import AbortableRequest
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS
-from docs_platform_action.ownership import Owner
 from docs_platform_action.signals import ABORT_GRACE_SECONDS, SignalHandler, Work
-from tests.archives import SEVEN_ZIP, SMALL_SITE, tar
+from tests.archives import SMALL_SITE, tar
 from tests.keys import ADMIN_KEY
 from tests.shells import source
 from tests.unit.fakes import BASE_URL, FakeAdapter
@@ -176,17 +172,6 @@ class TestExport:
         assert ended.result["bundleUrl"] == LINK
         assert ended.errors == []
 
-    def test_the_key_is_masked_before_anything_else(self, run: Runner) -> None:
-        ended = run(EXPORT)
-
-        assert ended.log.splitlines()[0] == f"::add-mask::{ADMIN_KEY}"
-
-    def test_log_and_summary_show_the_link_without_its_query(self, run: Runner) -> None:
-        ended = run(EXPORT)
-
-        assert "storage.example.com/se_1/bundle.tar.gz" in ended.log
-        assert "s3cr3t" not in ended.log + ended.summary
-
     def test_the_job_is_an_output_before_it_is_first_read(self, run: Runner, tmp_path: Path) -> None:
         seen: dict[str, str] = {}
 
@@ -198,65 +183,21 @@ class TestExport:
 
         assert seen == {"jobId": "se_1"}
 
-    def test_without_waiting_only_the_job_is_there(self, run: Runner) -> None:
-        ended = run({**EXPORT, "wait": "false"})
-
-        assert ended.exit_code == 0
-        assert ended.seen == ["POST /v1/static-export/jobs"]
-        assert {*ended.outputs} == {"jobId", "status", "durationSeconds", "results"}
-
-    def test_the_summary_of_a_started_job_links_to_the_run(self, run: Runner) -> None:
-        ended = run({**EXPORT, "wait": "false"}, environ=RUN)
-
-        assert f"[Link to this run](<{RUN_URL}/attempts/2>)\n" in ended.summary
-
-    @pytest.mark.parametrize("attempt", ["", "x", "1/../2"])
-    def test_without_an_attempt_the_link_is_that_of_the_run(self, run: Runner, attempt: str) -> None:
-        ended = run({**EXPORT, "wait": "false"}, environ={**RUN, "GITHUB_RUN_ATTEMPT": attempt})
-
-        assert f"[Link to this run](<{RUN_URL}>)\n" in ended.summary
-
     @pytest.mark.parametrize(
-        ("name", "value"),
+        ("name", "value", "url"),
         [
-            *((name, "") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")),
-            *(("GITHUB_SERVER_URL", url) for url in ("javascript://x", "https://a>b", "https://a@b", "https://", "github.com")),
-            *(("GITHUB_REPOSITORY", repository) for repository in ("acme", "acme/docs/x", "acme/d ocs", "acme/docs\n", "a>/b")),
-            *(("GITHUB_RUN_ID", number) for number in ("x", "7\n", "7/x", "\N{ARABIC-INDIC DIGIT SEVEN}")),
+            ("GITHUB_ACTIONS", "true", f"{RUN_URL}/attempts/2"),
+            *(("GITHUB_RUN_ATTEMPT", attempt, RUN_URL) for attempt in ("", "x", "1/../2")),
+            *((name, "", "") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")),
+            *(("GITHUB_SERVER_URL", url, "") for url in ("javascript://x", "https://a>b", "https://a@b", "https://", "a.b")),
+            *(("GITHUB_REPOSITORY", repository, "") for repository in ("acme", "acme/docs/x", "acme/d ocs", "a/docs\n", "a>/b")),
+            *(("GITHUB_RUN_ID", number, "") for number in ("x", "7\n", "7/x", "\N{ARABIC-INDIC DIGIT SEVEN}")),
         ],
     )
-    def test_from_a_malformed_variable_no_link_is_made(self, run: Runner, name: str, value: str) -> None:
+    def test_the_summary_of_a_started_job_links_to_the_run(self, run: Runner, name: str, value: str, url: str) -> None:
         ended = run({**EXPORT, "wait": "false"}, environ={**RUN, name: value})
 
-        assert ended.summary.endswith("Collect the job in a later step or run with `job-id: se_1`.\n")
-
-    def test_a_failed_job_ends_with_1_and_without_a_link(self, run: Runner) -> None:
-        ended = run(EXPORT, {**PLATFORM, "GET /v1/static-export/jobs/se_1": {"status": "failed", "error": "no page"}})
-
-        assert ended.exit_code == 1
-        assert (ended.outputs["failureReason"], ended.outputs["status"], ended.outputs["jobId"]) == (
-            "job-failed",
-            "failed",
-            "se_1",
-        )
-        assert "bundleUrl" not in ended.outputs
-        assert ended.result["failureReason"] == "job-failed"
-        assert len(ended.errors) == 1
-        assert "no page" in ended.errors[0]
-        assert "no page" in ended.summary
-
-    def test_a_link_that_cannot_be_made_leaves_none_behind(self, run: Runner) -> None:
-        ended = run(EXPORT, {**PLATFORM, "POST /v1/static-export/jobs/se_1/bundle": {"bundleUrl": "nowhere"}})
-
-        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "bad-response")
-        assert "`job-id: se_1` makes its bundle link" in ended.errors[0]
-
-    def test_misplaced_inputs_are_warned_of(self, run: Runner) -> None:
-        ended = run({**EXPORT, "project-id": "prj_1"})
-
-        assert ended.exit_code == 0
-        assert ended.log.count("::warning::") == 1
-        assert "`project-id`" in ended.log
+        assert ended.summary.rstrip().endswith(f"(<{url}>)") if url else "](<" not in ended.summary
 
 
 ARCHIVE = gzip.compress(tar(SMALL_SITE), mtime=0)
@@ -264,40 +205,6 @@ STORED = {**PLATFORM, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": ARCHIVE}
 
 
 class TestDelivery:
-    ALL: Mapping[str, str] = {
-        **EXPORT,
-        "bundle-path": "out/bundle.tar.gz",
-        "site-path": "out/site",
-        "values-file": "deploy/values.yaml",
-        "export-version": "2024-06-01",
-    }
-
-    def test_everything_that_is_set_is_delivered_and_reported(self, run: Runner, tmp_path: Path) -> None:
-        ended = run(self.ALL, STORED)
-
-        expected = {
-            "bundlePath": "out/bundle.tar.gz",
-            "bundleSize": str(len(ARCHIVE)),
-            "bundleSha256": hashlib.sha256(ARCHIVE).hexdigest(),
-            "sitePath": "out/site",
-            "valuesFile": "deploy/values.yaml",
-        }
-        assert ended.exit_code == 0
-        assert {name: ended.outputs[name] for name in expected} == expected
-        assert {name: str(ended.result[name]) for name in expected} == expected
-        assert (tmp_path / "out" / "bundle.tar.gz").read_bytes() == ARCHIVE
-        assert (tmp_path / "out" / "site" / "index.html").is_file()
-        assert f'bundleUrl: "{LINK}"\n  version: "2024-06-01"\n' in (tmp_path / "deploy" / "values.yaml").read_text()
-
-    def test_log_and_summary_report_it_without_the_links_query(self, run: Runner) -> None:
-        ended = run(self.ALL, STORED)
-
-        assert f"  Downloaded {len(ARCHIVE)} bytes to out/bundle.tar.gz in " in ended.log
-        assert "  Unpacked 3 files to out/site/\n" in ended.log
-        assert "  Wrote the Helm values file deploy/values.yaml\n" in ended.log
-        assert all(f"| {row} | " in ended.summary for row in ("Bundle", "Saved as", "Site", "Helm values"))
-        assert "s3cr3t" not in ended.log + ended.summary
-
     def test_an_archive_that_is_not_kept_goes_through_the_temporary_folder(self, run: Runner, tmp_path: Path) -> None:
         temporary = tmp_path / "runner"
         temporary.mkdir()
@@ -312,87 +219,12 @@ class TestDelivery:
         assert seen == [1]
         assert [*temporary.iterdir()] == []
 
-    def test_the_key_stays_away_from_the_storage(self, run: Runner) -> None:
-        seen: list[Mapping[str, Any]] = []
+    @pytest.mark.parametrize(("is_masked", "count"), [("true", 1), ("false", 0)])
+    def test_a_masked_link_is_an_output_that_the_runner_hides(self, run: Runner, is_masked: str, count: int) -> None:
+        ended = run({**EXPORT, "mask-bundle-url": is_masked})
 
-        def look(request: requests.PreparedRequest) -> None:
-            if str(request.url).startswith("https://storage."):
-                seen.append(dict(request.headers))
-
-        run({**EXPORT, "bundle-path": "bundle"}, STORED, before=look)
-
-        assert len(seen) == 1
-        assert "Authorization" not in seen[0]
-        assert ADMIN_KEY not in str(seen)
-
-    def test_without_any_of_it_the_storage_is_not_asked(self, run: Runner) -> None:
-        ended = run(EXPORT, STORED)
-
-        assert not any("bundle.tar.gz" in asked for asked in ended.seen)
-        assert not {"bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"} & {*ended.outputs}
-
-    def test_a_bundle_that_cannot_be_opened_leaves_what_was_fetched_and_no_link(self, run: Runner) -> None:
-        ended = run(self.ALL, {**STORED, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": SEVEN_ZIP})
-
-        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "invalid-bundle")
-        assert (ended.outputs["bundlePath"], ended.outputs["bundleSize"]) == ("out/bundle.tar.gz", str(len(SEVEN_ZIP)))
-        assert not {"bundleUrl", "expiresAt", "sitePath", "valuesFile"} & {*ended.outputs}
-        assert "`job-id: se_1` makes its bundle link" in ended.errors[0]
-
-    def test_a_bundle_that_cannot_be_fetched_is_a_failure_with_its_word(self, run: Runner) -> None:
-        ended = run({**EXPORT, "bundle-path": "bundle"}, {**STORED, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": 451})
-
-        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "download-failed")
-        assert "the storage returned 451" in ended.errors[0]
-        assert "s3cr3t" not in ended.log
-
-    def test_files_that_stay_roots_are_warned_of(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_: object, **__: object) -> None:
-            raise PermissionError(errno.EPERM, "Operation not permitted")
-
-        monkeypatch.setattr("docs_platform_action.bundle.deliver.owner_of", lambda _: Owner(1001, 127))
-        monkeypatch.setattr(os, "chown", refuse)
-
-        ended = run(self.ALL, STORED)
-
-        assert ended.exit_code == 0
-        assert ended.log.count("::warning::") == 1
-        assert "The file system reported: Operation not permitted." in ended.log
-
-    def test_a_masked_link_is_an_output_that_the_runner_hides(self, run: Runner) -> None:
-        ended = run({**EXPORT, "mask-bundle-url": "true"})
-
-        assert ended.log.count(f"::add-mask::{LINK}\n") == 1
+        assert ended.log.count(f"::add-mask::{LINK}\n") == count
         assert ended.outputs["bundleUrl"] == LINK
-        assert "The link is masked, because `mask-bundle-url` is set" in ended.log
-
-    def test_outside_of_a_workflow_it_is_printed_as_an_output_alone(self, run: Runner) -> None:
-        ended = run({**EXPORT, "mask-bundle-url": "true"}, environ=TestOutsideAWorkflow.ENVIRON)
-
-        assert "add-mask" not in ended.log
-        assert f"bundleUrl={LINK}\n" in ended.log
-
-
-class TestAgent:
-    def test_a_good_run_hands_over_the_pull_request(self, run: Runner) -> None:
-        ended = run(AGENT)
-
-        assert ended.exit_code == 0
-        assert ended.outputs["prLink"] == "https://git.example.com/docs/pull/7"
-        assert (ended.outputs["jobId"], ended.outputs["status"]) == ("aj_1", "completed")
-        assert (ended.result["projectId"], ended.result["prLink"]) == ("prj_1", "https://git.example.com/docs/pull/7")
-
-    def test_a_required_pull_request_that_is_missing_is_a_failure(self, run: Runner) -> None:
-        ended = run({**AGENT, "require-pr": "true"}, {"GET /v2/agent/prj_1/job/aj_1": {"status": "completed", "prLink": None}})
-
-        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "no-pull-request")
-        assert "prLink" not in ended.outputs
-
-    def test_an_archived_job_brings_a_warning(self, run: Runner) -> None:
-        ended = run(AGENT, {"GET /v2/agent/prj_1/job/aj_1": {"status": "archived"}})
-
-        assert ended.exit_code == 0
-        assert ended.log.count("::warning::") == 1
 
 
 class TestSeveral:
@@ -403,26 +235,10 @@ class TestSeveral:
         **{f"POST /v1/static-export/jobs/se_{name}/bundle": {"bundleUrl": LINK} for name in "ab"},
     }
 
-    def test_results_hold_what_belongs_to_each(self, run: Runner) -> None:
-        ended = run(self.SEVERAL, self.PLATFORM)
-
-        assert (ended.exit_code, {*ended.outputs}) == (0, {"results", "durationSeconds"})
-        assert [(row["domain"], row["jobId"], row["bundleUrl"]) for row in json.loads(ended.outputs["results"])] == [
-            ("a.example.com", "se_a", LINK),
-            ("b.example.com", "se_b", LINK),
-        ]
-
-    def test_the_reason_is_that_of_the_first_that_failed(self, run: Runner) -> None:
-        failing = {f"GET /v1/static-export/jobs/se_{name}": {"status": "failed"} for name in "ab"}
-
-        ended = run(self.SEVERAL, {**self.PLATFORM, **failing})
-
-        assert (ended.exit_code, ended.outputs["failureReason"], len(ended.errors)) == (1, "job-failed", 2)
-
     def test_the_log_is_a_board_and_then_one_of_each(self, run: Runner) -> None:
         log = run(self.SEVERAL, self.PLATFORM).log
 
-        assert "Static export of 2 domains, 1 at a time\n" in log
+        assert "1 at a time\n" in log
         assert re.findall("^::group::(.*?):", log, re.MULTILINE) == ["a.example.com", "b.example.com"]
 
     def test_results_that_no_other_job_can_get_are_warned_of(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -431,95 +247,17 @@ class TestSeveral:
         ended = run(self.SEVERAL, self.PLATFORM)
 
         assert ended.exit_code == 0
-        assert "::warning::The output `results` is too large for a job output" in ended.log
+        assert ended.log.count("::warning::") == 1
         assert "results" in ended.outputs
 
     def test_a_cancel_before_the_first_leaves_a_row_of_each(self, run: Runner) -> None:
         ended = run(self.SEVERAL, self.PLATFORM, signal_handler=Quiet(signal.SIGINT))
 
         assert ended.exit_code == 130
-        assert [row["message"] for row in json.loads(ended.outputs["results"])] == [
-            "Export of a.example.com: cancelled before it started",
-            "Export of b.example.com: cancelled before it started",
-        ]
-
-    def test_a_cancel_keeps_what_had_ended_before_it(self, run: Runner) -> None:
-        signal_handler = Quiet(signal.SIGTERM, in_work=True)
-        starts = 0
-
-        def cancel_at_the_second(request: Any) -> None:
-            nonlocal starts
-            starts += request.method == "POST" and not request.path_url.endswith("/bundle")
-            if starts == 2:
-                signal_handler.work.stop()
-
-        ended = run(self.SEVERAL, self.PLATFORM, signal_handler=signal_handler, before=cancel_at_the_second)
-
-        rows = json.loads(ended.outputs["results"])
-        assert [row["failureReason"] for row in rows] == [None, "cancelled"]
-        assert [row["bundleUrl"] for row in rows] == [LINK, None]
-        assert (ended.exit_code, ended.outputs["failureReason"]) == (143, "cancelled")
-
-
-class TestInvalidInputs:
-    def test_they_are_reported_together_and_no_request_is_made(self, run: Runner) -> None:
-        ended = run({"admin-key": ADMIN_KEY, "wait": "perhaps"})
-
-        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "invalid-input")
-        assert ended.seen == []
-        assert len(ended.errors) == 1
-        assert all(f"`{name}`" in ended.errors[0] for name in ("base-url", "wait", "domain"))
-        assert ended.result["failureReason"] == "invalid-input"
-        assert "failed" in ended.summary
-
-    @pytest.mark.parametrize("name", ["mode", "domain", "base-url", "timeout", "job-id"])
-    def test_a_key_in_the_wrong_place_is_in_no_output_and_no_summary(self, run: Runner, name: str) -> None:
-        ended = run({**EXPORT, name: f"https://{ADMIN_KEY}/"})
-
-        assert ended.outputs["failureReason"] == "invalid-input"
-        assert ADMIN_KEY not in json.dumps(ended.outputs)
-
-    def test_a_key_that_is_not_utf_8_is_refused_like_any_other(self, run: Runner) -> None:
-        ended = run({**EXPORT, "admin-key": "first\udcffpart"})
-
-        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "invalid-input")
-        assert "`admin-key`" in ended.errors[0]
-        assert "part" not in ended.errors[0]
-
-    def test_an_unknown_mode_is_known_to_no_result(self, run: Runner) -> None:
-        assert run({**EXPORT, "mode": "import"}).result["mode"] is None
-
-
-class TestOutsideAWorkflow:
-    ENVIRON: Mapping[str, str] = {"GITHUB_ACTIONS": "", "GITHUB_OUTPUT": "", "GITHUB_STEP_SUMMARY": ""}
-
-    def test_outputs_are_printed_and_the_key_is_not(self, run: Runner) -> None:
-        ended = run(EXPORT, environ=self.ENVIRON)
-
-        assert ended.exit_code == 0
-        assert f"bundleUrl={LINK}\n" in ended.log
-        assert ADMIN_KEY not in ended.log
-        assert "::" not in ended.log
-
-    def test_an_echoed_key_is_not_printed_either(self, run: Runner) -> None:
-        echoing = {**PLATFORM, "GET /v1/static-export/jobs/se_1": {"status": "failed", "error": ADMIN_KEY}}
-
-        ended = run(EXPORT, echoing, environ=self.ENVIRON)
-
-        assert ended.exit_code == 1
-        assert ADMIN_KEY not in ended.log
-        assert '"***"' in ended.log
+        assert [row["failureReason"] for row in json.loads(ended.outputs["results"])] == ["cancelled"] * 2
 
 
 class TestFiles:
-    def test_an_output_file_that_cannot_be_written_fails_the_run(self, run: Runner, tmp_path: Path) -> None:
-        ended = run(EXPORT, environ={"GITHUB_OUTPUT": str(tmp_path / "missing" / "output")})
-
-        assert ended.exit_code == 1
-        assert len(ended.errors) == 1
-        assert "the step's output file cannot be written" in ended.errors[0]
-        assert ended.seen == []
-
     def test_it_is_checked_before_inputs_without_effect_are_warned_of(self, run: Runner, tmp_path: Path) -> None:
         ended = run({**EXPORT, "project-id": "prj_1"}, environ={"GITHUB_OUTPUT": str(tmp_path / "missing" / "output")})
 
@@ -538,17 +276,6 @@ class TestFiles:
         assert len(ended.errors) == 1
         assert "failed" in ended.summary
 
-    def test_one_output_that_does_not_fit_costs_no_other(self, run: Runner) -> None:
-        endless = {**PLATFORM, "POST /v1/static-export/jobs": {"jobId": "x" * 5000, "status": "queued"}}
-
-        with files_of_at_most(4000):
-            ended = run(EXPORT, endless)
-
-        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "internal-error")
-        assert (ended.outputs["status"], ended.outputs["durationSeconds"]) == ("queued", "0")
-        assert not {"jobId", "results"} & {*ended.outputs}
-        assert len(ended.errors) == 1
-
     def test_one_that_does_not_fit_at_the_end_fails_the_run_in_results_too(self, run: Runner) -> None:
         endless = {**PLATFORM, "POST /v1/static-export/jobs/se_1/bundle": {"bundleUrl": f"{LINK}{'x' * 5000}", "expiresAt": "x"}}
 
@@ -559,16 +286,7 @@ class TestFiles:
         assert (ended.outputs["jobId"], ended.outputs["pageCount"]) == ("se_1", "412")
         assert not {"bundleUrl", "expiresAt"} & {*ended.outputs}
         assert (ended.result["failureReason"], ended.result["bundleUrl"]) == ("internal-error", None)
-        assert "makes its bundle link" in ended.errors[0]
-
-    def test_results_that_do_not_fit_are_a_failure_with_its_word(self, run: Runner) -> None:
-        lengthy = {**PLATFORM, "POST /v1/static-export/jobs/se_1/bundle": {"bundleUrl": f"{LINK}{'x' * 1500}"}}
-
-        with files_of_at_most(2500):
-            ended = run(EXPORT, lengthy)
-
-        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "internal-error")
-        assert "results" not in ended.outputs
+        assert "`job-id: se_1`" in ended.errors[0]
 
     def test_a_full_disk_of_the_file_for_a_shell_is_a_failure_that_says_how_to_collect_the_job(
         self, run: Runner, tmp_path: Path
@@ -580,37 +298,11 @@ class TestFiles:
 
         assert ended.exit_code == 1
         assert f"{file}: File too large." in ended.log
-        assert "with `job-id: se_1`" in ended.log
+        assert "`job-id: se_1`" in ended.log
         assert source(file)["jobId"] == "se_1"
-
-    def test_an_earlier_failure_is_the_one_that_is_reported(self, run: Runner, tmp_path: Path) -> None:
-        ended = run({**EXPORT, "wait": "perhaps"}, environ={"GITHUB_OUTPUT": str(tmp_path)})
-
-        assert ended.exit_code == 1
-        assert len(ended.errors) == 1
-        assert "`wait`" in ended.errors[0]
-
-    def test_a_summary_that_cannot_be_written_is_a_warning(self, run: Runner, tmp_path: Path) -> None:
-        ended = run(EXPORT, environ={"GITHUB_STEP_SUMMARY": str(tmp_path)})
-
-        assert ended.exit_code == 0
-        assert "The job summary could not be written." in ended.log
-
-
-BROKEN: Answers = {**PLATFORM, "GET /v1/static-export/jobs/se_1": TypeError(f"unexpected {ADMIN_KEY}")}
 
 
 class TestFaultsOfTheAction:
-    def test_they_become_one_annotation_without_a_trace(self, run: Runner) -> None:
-        ended = run(EXPORT, BROKEN)
-
-        assert (ended.exit_code, ended.outputs["failureReason"]) == (1, "internal-error")
-        assert len(ended.errors) == 1
-        assert "TypeError at fakes.py, line" in ended.errors[0]
-        assert "debug logging" in ended.errors[0]
-        assert "Traceback" not in ended.log
-        assert ended.outputs["jobId"] == "se_1"
-
     def test_one_before_any_job_is_reported_in_the_same_way(self, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object, **__: object) -> None:
             raise ZeroDivisionError
@@ -622,12 +314,6 @@ class TestFaultsOfTheAction:
         assert (ended.exit_code, ended.outputs["failureReason"], ended.seen) == (1, "internal-error", [])
         assert "ZeroDivisionError at test_main.py" in ended.errors[0]
 
-    def test_with_debug_logging_the_trace_is_there_and_the_key_is_not(self, run: Runner) -> None:
-        ended = run(EXPORT, BROKEN, environ={"RUNNER_DEBUG": "1"})
-
-        assert "::debug::Traceback" in ended.log
-        assert "unexpected ***" in ended.log
-
 
 class TestCancel:
     @pytest.mark.parametrize(("received", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -637,24 +323,15 @@ class TestCancel:
         assert (ended.exit_code, ended.outputs["failureReason"]) == (exit_code, "cancelled")
         assert ended.seen == []
         assert len(ended.errors) == 1
-        assert f"The action received {received.name}. The workflow run was cancelled" in ended.errors[0]
-        assert ended.summary.startswith("### 🚫 Static export of docs.example.com: not started\n\n> [!WARNING]\n")
-        assert "Failure reason: `cancelled`." in ended.summary
-
-    def test_a_job_that_is_known_can_be_collected(self, run: Runner) -> None:
-        cancelled = {**PLATFORM, "GET /v1/static-export/jobs/se_1": Cancelled("cancelled")}
-
-        ended = run(EXPORT, cancelled, signal_handler=Quiet(signal.SIGTERM, in_work=True))
-
-        assert ended.outputs["jobId"] == "se_1"
-        assert "`job-id: se_1`" in ended.errors[0]
+        assert received.name in ended.errors[0]
+        assert "`cancelled`" in ended.summary
 
     def test_a_start_request_in_flight_is_reported_and_had_its_grace(self, run: Runner) -> None:
         signal_handler = Quiet(signal.SIGTERM, in_work=True)
 
         ended = run(EXPORT, {"POST /v1/static-export/jobs": Cancelled("cancelled")}, signal_handler=signal_handler)
 
-        assert "A start request was in flight; check the dashboard to see whether the export is running." in ended.errors[0]
+        assert "in flight" in ended.errors[0]
         assert signal_handler.work.stop() == START_GRACE_SECONDS
 
     def test_once_it_is_stopped_nothing_more_is_asked(self, run: Runner) -> None:
@@ -679,23 +356,6 @@ class TestCancel:
 
         assert given == [seconds]
 
-    @pytest.mark.parametrize("pausing", [429, requests.ConnectionError(ConnectionRefusedError())], ids=["429", "never-sent"])
-    def test_one_that_only_paused_between_attempts_was_not_processed(
-        self, run: Runner, monkeypatch: pytest.MonkeyPatch, pausing: object
-    ) -> None:
-        def cancelled(_clock: Clock, _seconds: float) -> None:
-            raise Cancelled("cancelled")
-
-        monkeypatch.setattr(Clock, "sleep", cancelled)
-        signal_handler = Quiet(signal.SIGTERM, in_work=True)
-
-        ended = run(EXPORT, {"POST /v1/static-export/jobs": pausing}, signal_handler=signal_handler)
-
-        assert ended.exit_code == 143
-        assert ended.seen == ["POST /v1/static-export/jobs"]
-        assert "start request" not in ended.errors[0]
-        assert signal_handler.work.stop() == 0.0
-
     @pytest.mark.parametrize("answered", [502, {}], ids=["502", "no-job"])
     def test_one_with_an_unclear_response_may_have_been_processed(self, run: Runner, answered: object) -> None:
         signal_handler = Quiet(signal.SIGTERM, in_work=True)
@@ -708,7 +368,7 @@ class TestCancel:
         )
 
         assert (ended.exit_code, ended.outputs["failureReason"]) == (143, "cancelled")
-        assert "A start request was in flight; check the dashboard to see whether the export is running." in ended.errors[0]
+        assert "in flight" in ended.errors[0]
 
 
 def broken(*_: object, **__: object) -> NoReturn:
@@ -792,7 +452,7 @@ class TestMain:
         monkeypatch.setattr("docs_platform_action.report.console.Redactor", broken)
 
         assert main.main(Quiet()) == 1
-        assert written.getvalue().startswith(b"Error: the action itself failed (KeyError). ")
+        assert (written.getvalue().count(b"KeyError"), written.getvalue().count(b"\n")) == (1, 1)
 
     def test_signals_are_ignored_once_all_is_reported(self) -> None:
         signal_handler = Quiet()

@@ -45,7 +45,7 @@ class TestStartedExport:
 
     @pytest.mark.parametrize("body", [{}, *({"jobId": bad} for bad in (None, "", 7, True, [], {}, "a\nb", "\x00", "\ud800"))])
     def test_without_a_job_id_it_is_invalid(self, body: dict[str, object]) -> None:
-        with pytest.raises(ValueError, match="`jobId` is missing or invalid"):
+        with pytest.raises(ValueError, match="jobId"):
             StartedExport.from_json(body)
 
 
@@ -73,7 +73,7 @@ class TestExportJob:
 
     @pytest.mark.parametrize("body", [{}, *({"status": bad} for bad in (None, "", " ", 7, ["running"]))])
     def test_without_a_status_it_is_invalid(self, body: dict[str, object]) -> None:
-        with pytest.raises(ValueError, match="`status` is missing"):
+        with pytest.raises(ValueError, match="status"):
             ExportJob.from_json(body)
 
     @pytest.mark.parametrize("progress", ["57", -1, 100.5, True, float("nan"), float("inf"), 10**400, [], None])
@@ -157,7 +157,7 @@ class TestBundle:
         ],
     )
     def test_without_a_usable_link_it_cannot_be_used(self, url: object) -> None:
-        with pytest.raises(ValueError, match="`bundleUrl` is missing or is not an absolute https address"):
+        with pytest.raises(ValueError, match="bundleUrl"):
             Bundle.from_json({"bundleUrl": url})
 
     @pytest.mark.parametrize("url", ["http://localhost:9000/x", "http://127.0.0.1/x", "http://[::1]/x", "HTTPS://storage/x"])

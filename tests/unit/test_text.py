@@ -1,8 +1,7 @@
-"""Foreign text is made harmless, and numbers carry their units."""
+"""Foreign text is made harmless. `tests/wording/runs.md` has numbers, sizes and times."""
 
 import re
 import unicodedata
-from datetime import UTC, datetime, timedelta
 from urllib.parse import unquote
 
 import pytest
@@ -14,21 +13,11 @@ from markdown_it.token import Token
 from docs_platform_action.text import (
     MAX_FOREIGN_TEXT_LENGTH,
     clean,
-    describe_retry,
-    format_approx,
-    format_bytes,
-    format_clock,
-    format_expiry,
-    format_seconds,
-    format_time,
     link_target,
     markdown,
-    pluralize,
     without_query,
 )
 from tests.page.gfm import page_of
-
-NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 nasty = st.one_of(
     st.text(),
@@ -126,40 +115,9 @@ def spaced(text: str) -> str:
 
 
 MARKUP = [
-    *(
-        "**",
-        "_",
-        "`",
-        "~~",
-        "---",
-        "===",
-        "```",
-        "|",
-        "\\\\",
-        "-",
-        "1.",
-        "#",
-        ">",
-        "+",
-        "*",
-        "[ ]",
-        "[x](http://a)",
-        "![x](y)",
-        "<b>",
-    ),
-    *(
-        "<http://a>",
-        "&amp;",
-        "&#42;",
-        ":tada:",
-        "$x$",
-        "[^1]",
-        "https://a.example",
-        "http://",
-        "www.a.example",
-        "mailto:a",
-        "a@b.example",
-    ),
+    *("**", "_", "`", "~~", "---", "===", "```", "|", "\\\\", "-", "1.", "#", ">", "+", "*", "[ ]", "[x](http://a)", "![x](y)"),
+    *("<b>", "<http://a>", "&amp;", "&#42;", ":tada:", "$x$", "[^1]", "https://a.example", "http://", "www.a.example"),
+    *("mailto:a", "a@b.example"),
 ]
 
 marked = st.one_of(
@@ -245,100 +203,3 @@ class TestLinks:
     )
     def test_a_link_is_shown_without_what_opens_it(self, url: str, open_part: str) -> None:
         assert without_query(url) == open_part
-
-
-class TestNumbers:
-    @pytest.mark.parametrize(
-        ("seconds", "text"),
-        [(0, "0:00"), (31, "0:31"), (144.9, "2:24"), (3599, "59:59"), (3600, "1:00:00"), (90061, "25:01:01"), (-5, "0:00")],
-    )
-    def test_times_are_minutes_and_seconds(self, seconds: float, text: str) -> None:
-        assert format_clock(seconds) == text
-
-    @pytest.mark.parametrize(
-        ("seconds", "text"),
-        [
-            (0.04, "under 0.1 s"),
-            (0.4, "0.4 s"),
-            (89, "89 s"),
-            (90, "2 min"),
-            (3540, "59 min"),
-            (5400, "2 h"),
-            (86400, "24 h"),
-            (172800, "2 days"),
-        ],
-    )
-    def test_time_spans_are_one_number_with_its_unit(self, seconds: float, text: str) -> None:
-        assert format_approx(seconds) == text
-
-    @pytest.mark.parametrize(
-        ("seconds", "text"),
-        [
-            *((0.0, "under 0.1 s"), (0.04, "under 0.1 s"), (0.05, "0.1 s"), (0.25, "0.2 s"), (4, "4 s"), (4.5, "4.5 s")),
-            *((9.99, "10 s"), (10, "10 s"), (30, "30 s"), (300.0, "300 s")),
-        ],
-    )
-    def test_seconds_have_a_decimal_below_ten(self, seconds: float, text: str) -> None:
-        assert format_seconds(seconds) == text
-
-    @pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1904, "1,904 files")])
-    def test_counts_carry_their_noun(self, count: int, text: str) -> None:
-        assert pluralize(count, "file") == text
-
-    @pytest.mark.parametrize(
-        ("count", "text"),
-        [
-            (0, "0 bytes"),
-            (1, "1 byte"),
-            (1023, "1,023 bytes"),
-            (0.4, "0 bytes"),
-            (1024, "1.0 KiB"),
-            (1536, "1.5 KiB"),
-            (1023.94 * 1024, "1023.9 KiB"),
-            (1023.96 * 1024, "1.0 MiB"),
-            (38.2 * 1024**2, "38.2 MiB"),
-            (1024**3 - 1, "1.0 GiB"),
-            (50 * 1024**3, "50.0 GiB"),
-            (1024**4, "1.0 TiB"),
-            (5000 * 1024**4, "5000.0 TiB"),
-        ],
-    )
-    def test_sizes_are_binary_with_one_decimal(self, count: float, text: str) -> None:
-        assert format_bytes(count) == text
-
-    @pytest.mark.parametrize(
-        ("seconds", "text"),
-        [
-            (3600, "valid until 13:00 UTC (60 min)"),
-            (1, "valid until 12:00 UTC (1 s)"),
-            (0, "expired at 12:00 UTC by this runner's clock"),
-            (-86400, "expired at 2026-05-03 12:00 UTC by this runner's clock"),
-        ],
-    )
-    def test_a_link_is_valid_until_a_time_or_has_expired(self, seconds: float, text: str) -> None:
-        assert format_expiry(NOON + timedelta(seconds=seconds), NOON) == text
-
-    def test_an_expiry_has_its_date_where_the_page_is_read_later(self) -> None:
-        expires = NOON + timedelta(hours=1)
-
-        assert format_expiry(expires, NOON, always_dated=True) == "valid until 2026-05-04 13:00 UTC (60 min)"
-
-    def test_times_are_in_utc_and_say_so(self) -> None:
-        assert format_time(NOON) == "2026-05-04 12:00 UTC"
-        assert format_time(NOON.replace(hour=15, minute=4), NOON) == "15:04 UTC"
-        assert format_time(NOON + timedelta(days=1), NOON) == "2026-05-05 12:00 UTC"
-
-
-class TestRetry:
-    def test_it_says_for_how_long_and_when_next(self) -> None:
-        assert describe_retry("It broke", 299.6, 4) == "It broke. Retrying for up to 5:00, next attempt in 4 s."
-
-    def test_without_a_limit_other_jobs_make_room(self) -> None:
-        assert (
-            describe_retry("It is full", float("inf"), 0.01)
-            == "It is full. Retrying while other jobs are running, next attempt now."
-        )
-        assert (
-            describe_retry("It is full", float("inf"), 86400)
-            == "It is full. Retrying while other jobs are running, next attempt in at most 24 h."
-        )

@@ -49,35 +49,24 @@ def as_output(value: str) -> str:
 
 
 class TestLines:
-    def test_each_output_is_an_export(self, file: Path) -> None:
-        outputs = outputs_in(file)
+    def test_each_output_is_an_export_and_printed(self, file: Path) -> None:
+        log = Log(in_workflow=False)
+        outputs = outputs_in(file, log)
 
+        outputs.check()
+        assert file.read_bytes() == b""
         outputs.write("jobId", "se_1")
         outputs.write("status", "it's done")
         outputs.write("pageCount", 0)
         outputs.write("prLink", None)
 
+        assert log.text == "jobId=se_1\nstatus=it's done\npageCount=0\n"
         assert file.read_text() == "export jobId='se_1'\nexport status='it'\\''s done'\nexport pageCount='0'\n"
-
-    def test_outputs_are_also_printed(self, file: Path) -> None:
-        log = Log(in_workflow=False)
-
-        outputs_in(file, log).write("jobId", "se_1")
-
-        assert log.text == "jobId=se_1\n"
 
     def test_each_is_there_as_soon_as_it_is_known(self, file: Path) -> None:
         outputs_in(file).job_known(Job(mode="export", job_id="se_1"))
 
         assert source(file) == {"jobId": "se_1"}
-
-    def test_the_last_value_counts(self, file: Path) -> None:
-        outputs = outputs_in(file)
-
-        outputs.write("status", "queued")
-        outputs.write("status", "completed")
-
-        assert source(file) == {"status": "completed"}
 
     def test_in_a_workflow_it_is_not_written(self, file: Path, tmp_path: Path) -> None:
         outputs = Outputs(tmp_path / "output", Log().console, env_file=file)
@@ -139,11 +128,6 @@ class TestBegin:
         outputs.write("failureReason", "invalid-input")
 
         assert source(file) == {"failureReason": "invalid-input"}
-
-    def test_it_is_there_before_the_first_output(self, file: Path) -> None:
-        outputs_in(file).check()
-
-        assert file.read_bytes() == b""
 
     @pytest.mark.parametrize("mode", [None, 0o644, 0o666, 0o444])
     def test_only_its_owner_can_read_it_whatever_was_there(self, file: Path, mode: int | None) -> None:
@@ -269,26 +253,13 @@ class TestOwner:
 
 
 class TestFailures:
-    @pytest.mark.parametrize(
-        ("place", "reason"),
-        [
-            (".", "Not a regular file"),
-            ("pipe", "Not a regular file"),
-            ("link-to-a-folder", "Not a regular file"),
-            ("/dev/null", "Not a regular file"),
-            ("missing/outputs.env", "No such file or directory"),
-        ],
-    )
-    def test_one_that_cannot_be_written_says_what_to_do(self, tmp_path: Path, place: str, reason: str) -> None:
+    @pytest.mark.parametrize("place", [".", "pipe", "link-to-a-folder", "/dev/null", "missing/outputs.env"])
+    def test_one_that_cannot_be_written_is_a_failure(self, tmp_path: Path, place: str) -> None:
         os.mkfifo(tmp_path / "pipe")  # to open it would block, because nobody reads it
         (tmp_path / "link-to-a-folder").symlink_to(tmp_path)
 
-        with pytest.raises(InternalError, match="the file that OUTPUT_ENV_FILE names cannot be written") as caught:
+        with pytest.raises(InternalError):
             outputs_in(tmp_path / place).check()
-
-        assert caught.value.details == (f"{tmp_path / place}: {reason}.",)
-        assert caught.value.remedy.startswith("Set OUTPUT_ENV_FILE to a file in an existing folder")
-        assert "Mount the folder, not the file" in caught.value.remedy
 
     @pytest.mark.parametrize("refused", ["chown", "rename"])
     def test_one_that_cannot_be_replaced_stays_and_nothing_else_does(
@@ -302,8 +273,7 @@ class TestFailures:
         with pytest.raises(InternalError) as caught:
             outputs_in(file).check()
 
-        reason = os.strerror(errno.EIO if refused == "chown" else errno.EBUSY)
-        assert caught.value.details == (f"{file}: {reason}.",)
+        assert os.strerror(errno.EIO if refused == "chown" else errno.EBUSY) in caught.value.details[0]
         assert ([*tmp_path.iterdir()], file.read_text()) == ([file], "earlier\n")
         assert open_below(tmp_path) == []
 
@@ -311,7 +281,7 @@ class TestFailures:
         outputs = outputs_in(file)
         outputs.write("jobId", "se_1")
 
-        with files_of_at_most(30), pytest.raises(InternalError, match="OUTPUT_ENV_FILE"):
+        with files_of_at_most(30), pytest.raises(InternalError):
             outputs.write("status", "completed")
 
         assert source(file) == {"jobId": "se_1"}
@@ -372,21 +342,13 @@ class TestSecrets:
         assert ("0123456789abcdef" in log.text) is not is_masked
         assert source(file)["expiresAt"] == "2026 0123456789abcdef"
 
-    @pytest.mark.parametrize("is_masked", [True, False])
-    def test_without_a_file_a_link_is_printed(self, is_masked: bool) -> None:
+    @pytest.mark.parametrize(("is_masked", "has_file"), [(True, False), (False, False), (False, True)])
+    def test_any_other_link_is_printed(self, file: Path, is_masked: bool, has_file: bool) -> None:
         log, job = Log(in_workflow=False), Job(mode="export", job_id="se_1", masks_bundle_url=is_masked)
         log.console.redact_link(LINK)
         job.bundle = Bundle(url=LINK, expires_at=None)
 
-        Outputs(None, log.console).write_all([job], now=0.0, duration_seconds=0.0)
+        Outputs(None, log.console, env_file=file if has_file else None).write_all([job], now=0.0, duration_seconds=0.0)
 
         assert f"bundleUrl={LINK}\n" in log.text
         assert f'"bundleUrl":{json.dumps(LINK)}' in log.text
-
-    def test_a_link_that_is_not_masked_is_printed_too(self, file: Path) -> None:
-        log, job = Log(in_workflow=False), Job(mode="export", job_id="se_1")
-        job.bundle = Bundle(url=LINK, expires_at=None)
-
-        outputs_in(file, log).write_all([job], now=0.0, duration_seconds=0.0)
-
-        assert f"bundleUrl={LINK}\n" in log.text
