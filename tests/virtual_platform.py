@@ -15,6 +15,7 @@ from admin_api_simulator.clock import Clock as SimulatorClock
 from admin_api_simulator.content import as_bytes
 from admin_api_simulator.wire import Reply, sent_parts
 from docs_platform_action.http.connection import AbortableRequest
+from docs_platform_action.http.response import FinalResponse
 from tests.keys import ADMIN_KEY
 from tests.virtual_time import VirtualClock
 
@@ -63,7 +64,7 @@ class VirtualPlatform(BaseAdapter):
         trouble = self._trouble(request)
         if isinstance(trouble, OSError):
             timed_out = isinstance(trouble, TimeoutError)
-            self._clock.sleep(connect_seconds if timed_out else 0.01)
+            self._clock.sleep(connect_seconds if timed_out else self._seconds(request))
             raise requests.ConnectTimeout if timed_out else _connection_error(trouble)
         request.mark_connected()
         reply = self.simulator.reply(
@@ -86,7 +87,7 @@ class VirtualPlatform(BaseAdapter):
         fault = reply.fault or Fault()
         left = request.exchange.ends_at - self._clock.monotonic()
         idle = self._seconds(request) + fault.delay_seconds
-        total = idle + fault.drip_seconds * len(reply.response.body)
+        total = idle + fault.drip_seconds * sum(map(len, sent_parts(reply.response, fault)))
         if idle < idle_seconds and total < left:
             self._clock.sleep(total)
             return
@@ -110,7 +111,7 @@ def _received(reply: Reply, stall: Callable[[], None]) -> HTTPResponse:
     if fault.cut == "before_response":
         raise _connection_error(http.client.RemoteDisconnected("no response"))
     sent = b"".join(sent_parts(response, fault))
-    parsed = http.client.HTTPResponse(cast("Any", _Socket(sent, stall if fault.stall_after_bytes is not None else None)))
+    parsed = FinalResponse(cast("Any", _Socket(sent, stall if fault.stall_after_bytes is not None else None)))
     try:
         parsed.begin()
     except (OSError, http.client.HTTPException) as error:
@@ -128,6 +129,9 @@ class _Socket:
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         return io.BufferedReader(self._stream)
+
+    def settimeout(self, _seconds: float) -> None:
+        """Do nothing: a read never waits."""
 
 
 class _Stream(io.RawIOBase):

@@ -23,7 +23,7 @@ from docs_platform_action.job import Job
 from docs_platform_action.jobs import progress, schedule
 from docs_platform_action.models import EXPORT
 from docs_platform_action.report import failures, job_log, outputs
-from tests.reliability.faults import FAULTS
+from tests.faults import FAULTS
 from tests.unit.fakes import FakeApiClient, RecordedEvents, answer
 from tests.virtual_time import VirtualClock
 
@@ -269,8 +269,8 @@ class TestEvidence:
     def test_the_reliability_page_has_the_named_counts(self) -> None:
         waiting = " ".join(text_of("how-it-waits").split())
 
-        assert len(FAULTS) == 77
-        assert "each of 77 faults" in waiting
+        assert len(FAULTS) == 87
+        assert "each of 87 faults" in waiting
         assert "| processes killed | 100 |" in text_of("evidence/reliability")
         assert "100 killed processes" in waiting
 
