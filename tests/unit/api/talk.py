@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from admin_api_simulator import RecordedRequest
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import ActionError
@@ -91,11 +90,6 @@ class Talk:
         with pytest.raises(ActionError) as caught:
             self.call(operation, deadline=deadline)
         return caught.value
-
-    @property
-    def requests(self) -> list[RecordedRequest]:
-        """What has reached the platform."""
-        return self.platform.simulator.requests
 
     @property
     def retries(self) -> list[tuple[float, float]]:

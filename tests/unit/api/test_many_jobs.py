@@ -60,7 +60,7 @@ class Crowd(Talk):
     def polls(
         self, name: str, *, at: float = 0.0, reads: int = 1, rest: float = 10.0, deadline: float | None = None, **changes: Any
     ) -> Callable[[], None]:
-        """Return the work of a job with `reads` readings and pauses of `rest` seconds. The deadline is in seconds from its start."""
+        """Return a job's work: `reads` readings, and `rest` seconds between them. The deadline is in seconds from its start."""
         job = self.jobs[name] = Job(mode=EXPORT, domain=name)
 
         def read() -> None:
