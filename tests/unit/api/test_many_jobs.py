@@ -10,7 +10,7 @@ import pytest
 from admin_api_simulator import Fault
 from docs_platform_action.api.admin_api import DeadlineExceeded
 from docs_platform_action.api.calls import Call
-from docs_platform_action.errors import ActionError, Cancelled, StartUnconfirmed, Unavailable
+from docs_platform_action.errors import ActionError, StartUnconfirmed, Unavailable
 from docs_platform_action.http.client import Request
 from docs_platform_action.http.connection import AbortableRequest
 from docs_platform_action.job import Job
@@ -181,16 +181,6 @@ class TestOutage:
 
         assert crowd.ended["good"][1] is None
 
-    @pytest.mark.parametrize("others", [0, 1, 30])
-    def test_a_retry_after_is_requested_once_and_obeyed_by_all(self, others: int) -> None:
-        crowd = Crowd(down(40, later(40)))
-
-        crowd.run(crowd.polls("first"), *(crowd.polls(f"other {number}", at=0.2) for number in range(others)))
-
-        assert len([at for at in crowd.all_begun if at < 40.1]) == 1
-        assert crowd.is_without_failure
-        assert max(ended for ended, _ in crowd.ended.values()) <= 40.2 + others / 10 + 1
-
     def test_a_start_that_fails_finally_makes_no_other_job_retry_sooner(self) -> None:
         crowd = Crowd(down(10**6, Fault(status=502)), tolerance=60)
 
@@ -198,17 +188,6 @@ class TestOutage:
 
         assert all(crowd.error(f"{number}") is StartUnconfirmed for number in range(30))
         assert len([at for at in crowd.all_begun if at < 60]) <= 7
-
-    def test_a_cancel_ends_all_waiting_jobs(self) -> None:
-        crowd = Crowd(down(10**6, later(500)))
-
-        def cancel() -> None:
-            crowd.clock.sleep(9)
-            crowd.clock.cancel()
-
-        crowd.run(*(crowd.polls(f"{number}") for number in range(40)), cancel)
-
-        assert all(ended == 9 and isinstance(error, Cancelled) for ended, error in crowd.ended.values())
 
     def test_a_thousand_jobs_load_the_platform_no_more_than_ten(self) -> None:
         crowd = Crowd(lambda _name, at: Fault(status=503) if 30 <= at < 60 else GOOD)
@@ -228,17 +207,6 @@ class TestOutage:
 
 
 class TestOneJob:
-    def test_one_that_fails_alone_hardly_slows_the_others(self) -> None:
-        crowd = Crowd(all_but("bad", Fault(status=500)))
-
-        crowd.run(*(crowd.polls(f"good {number}", reads=40) for number in range(9)), crowd.polls("bad"))
-
-        assert (crowd.error("bad"), crowd.ended["bad"][0]) == (Unavailable, pytest.approx(300.2, abs=1.5))
-        for number in range(9):
-            ended, error = crowd.ended[f"good {number}"]
-            assert (error, crowd.announced(f"good {number}")) == (None, (0, 0))
-            assert ended <= (39 * 10 + 40 * 0.1) * 1.06
-
     @pytest.mark.parametrize("status", [404, 409])
     def test_one_that_is_not_ready_is_not_an_outage(self, status: int) -> None:
         crowd = Crowd(all_but("unready", later(7, status)))
