@@ -12,7 +12,7 @@ from docs_platform_action.http.faults import NetworkError, UntrustedCertificateE
 from docs_platform_action.http.proxy import UnusableProxyError, check_proxy
 from docs_platform_action.http.tls import handshake_advice
 from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
-from tests.unit.http.test_faults import ERRORS, TUNNELING, failed, fetch, wrapped
+from tests.unit.http.test_faults import ERRORS, TUNNELING, fetch, message_of, wrapped
 from tests.unit.http.test_tls import REASONS
 from tests.wording.api import text_of
 from tests.wording.page import Sections
@@ -23,7 +23,7 @@ CERTIFICATES = {"expired": 10, "not valid yet": 9, "of another host": 62, "of an
 
 def sections() -> Sections:
     """Return the errors, and the advice about TLS and proxies."""
-    messages = {name: failed(error, state).message for name, (error, state, _) in ERRORS.items()}
+    messages = {name: message_of(name) for name in ERRORS}
     return {
         "No complete response": {
             "\n".join(name for name in messages if messages[name] == message): message

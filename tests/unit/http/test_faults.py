@@ -117,6 +117,12 @@ def failed(error: Exception, state: Mapping[str, Any] = NEW, proxies: Mapping[st
     return caught.value
 
 
+def message_of(name: str) -> str:
+    """Return the message about one of `ERRORS`."""
+    error, state, _ = ERRORS[name]
+    return failed(error, state).message
+
+
 @pytest.mark.parametrize("name", ERRORS)
 def test_an_error_says_whose_it_is_and_whether_the_request_may_have_been_processed(name: str) -> None:
     error, state, flags = ERRORS[name]
