@@ -141,7 +141,7 @@ def _outages() -> dict[str, str]:
     full.clock.on_sleep = lambda: setattr(full.api.breaker, "answered_at", full.clock.monotonic())
     quoted = Fault(status=500, json={"error": "disk full"})
     return {
-        "Attempts that take 20 s": lasting(20, 100),
+        "Attempts that take 9 s": lasting(9, 100),
         "Attempts that take 0.4 s": lasting(0.4, 100),
         "A tolerance of 250 ms": lasting(0, 0.25),
         "A start that is refused, with a pause": told(Talk(asked, tolerance=100), Operation.START),
