@@ -15,6 +15,7 @@ from admin_api_simulator.clock import Clock as SimulatorClock
 from admin_api_simulator.content import as_bytes
 from admin_api_simulator.wire import Reply, sent_parts
 from docs_platform_action.http.connection import AbortableRequest
+from docs_platform_action.http.response import FinalResponse
 from tests.keys import ADMIN_KEY
 from tests.virtual_time import VirtualClock
 
@@ -65,7 +66,7 @@ class VirtualPlatform(BaseAdapter):
         trouble = self._trouble(request)
         if isinstance(trouble, OSError):
             timed_out = isinstance(trouble, TimeoutError)
-            self._clock.sleep(connect_seconds if timed_out else 0.01)
+            self._clock.sleep(connect_seconds if timed_out else self._seconds(request))
             raise requests.ConnectTimeout if timed_out else _connection_error(trouble)
         request.mark_connected()
         began = self._clock.monotonic()
@@ -79,7 +80,7 @@ class VirtualPlatform(BaseAdapter):
             fault=trouble,
         )
         if fault := reply.fault:
-            dripping = fault.drip_seconds * len(reply.response.body)
+            dripping = fault.drip_seconds * sum(map(len, sent_parts(reply.response, fault)))
             self._wait(request, idle_seconds=idle_seconds, idle=fault.delay_seconds, total=fault.delay_seconds + dripping)
         self.simulator.sent(reply)
         received = _received(reply, lambda: self._clock.sleep(idle_seconds))
@@ -115,7 +116,7 @@ def _received(reply: Reply, stall: Callable[[], None]) -> HTTPResponse:
     if fault.cut == "before_response":
         raise _connection_error(http.client.RemoteDisconnected("no response"))
     sent = b"".join(sent_parts(response, fault))
-    parsed = http.client.HTTPResponse(cast("Any", _Socket(sent, stall if fault.stall_after_bytes is not None else None)))
+    parsed = FinalResponse(cast("Any", _Socket(sent, stall if fault.stall_after_bytes is not None else None)))
     try:
         parsed.begin()
     except (OSError, http.client.HTTPException) as error:
@@ -133,6 +134,9 @@ class _Socket:
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         return io.BufferedReader(self._stream)
+
+    def settimeout(self, _seconds: float) -> None:
+        """Do nothing: a read never waits."""
 
 
 class _Stream(io.RawIOBase):

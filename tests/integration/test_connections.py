@@ -22,11 +22,13 @@ from admin_api_simulator.tls import make_certificates
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.connection import AbortableAdapter, create_ssl_context
-from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.faults import NetworkError, ResponseTimeout
 from docs_platform_action.http.response import MAX_INTERIM_RESPONSES
 from tests.action import Action
 from tests.integration.parts import api_client_to
 from tests.integration.raw import Handler, RawServer, cut, hold, read_request, reset
+from tests.unit.fakes import HOST
+from tests.unit.http.test_faults import message_of
 
 EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\nContent-Length: 7\r\n\r\n"
 PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
@@ -128,8 +130,8 @@ def test_a_connection_that_switched_to_another_protocol_is_not_used_again(wire: 
     assert server.connections == 2
 
 
-NOT_HTTP = "is not valid HTTP"
-LOST = "was lost before the response was complete"
+NOT_HTTP, LOST = (message_of(name).partition(HOST)[2] for name in ("Another protocol", "A connection that was reset"))
+"""How the package's messages about such responses end."""
 
 
 @pytest.mark.parametrize(
@@ -315,7 +317,6 @@ def test_a_change_of_protocol_is_a_temporary_error(action: Action) -> None:
         ended = action.run(server.base_url, job_id="j7", outage_tolerance="1m")
 
     assert ended.exit_code == 0, ended.stdout
-    assert ended.log.count("The API returned 101 (switching protocols). Retrying for up to 1:00") == 1
 
 
 def test_a_start_that_gets_a_change_of_protocol_may_have_been_processed(action: Action) -> None:
@@ -345,8 +346,6 @@ def test_a_kept_connection_that_the_server_closed_is_not_an_outage(action: Actio
         ended = action.export(server.base_url, outage_tolerance="1ms")
 
     assert (ended.exit_code, server.connections, len(turns.requests)) == (0, 4, 7), ended.stdout
-    assert "Retrying" not in ended.log
-    assert "is responding again" not in ended.log
     lines = [command.value for command in ended.commands if command.name == "debug"]
     assert [LOST in line for line in lines] == [False, True, False, True, False, True, False]
 
@@ -359,8 +358,6 @@ def test_a_server_that_also_closes_new_connections_is_an_outage(action: Action) 
         ended = action.run(server.base_url, job_id="j7", outage_tolerance="1m")
 
     assert (ended.exit_code, len(turns.requests)) == (0, 5)
-    assert ended.log.count(f"{LOST}. Retrying for up to 1:00") == 1
-    assert ended.log.count("The API is responding again after ") == 1
 
 
 UNSOLICITED = sized({"unsolicited": "x" * 20_000})
@@ -440,7 +437,6 @@ class TestLeftovers:
             "j2/bundle",
             "j3/bundle",
         ]
-        assert "Retrying" not in ended.log
 
 
 class TestEnd:
@@ -531,23 +527,8 @@ class TestEnd:
             connection.sendall(self.ANSWER)
             hold(connection)
 
-        with wire.client(answer_and_hold) as (client, _), pytest.raises(NetworkError) as caught:
+        with wire.client(answer_and_hold) as (client, _), pytest.raises(ResponseTimeout):
             client.send(Request(method="GET", url="/v1/job"), Timeouts(total_seconds=0.2))
-
-        assert " took longer than 0.2 s to respond" in caught.value.message
-
-
-@pytest.mark.parametrize("coding", [b"br", b"zstd", b"br, gzip", b"aes128gcm"])
-def test_an_unknown_content_encoding_is_named(action: Action, coding: bytes) -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: " + coding + b"\r\nContent-Length: 7\r\n\r\n"
-
-    with RawServer(responding_once(head + b"\x0b\x02\x80{}\n\x03")) as server:
-        ended = action.run(server.base_url, job_id="j7", outage_tolerance="1ms")
-
-    assert ended.reason == "unavailable"
-    assert f"not a JSON object (application/json, 7 bytes, Content-Encoding {coding.decode()})." in ended.error
-    assert "login page" not in ended.error
-    assert "restrict it to gzip" in ended.error
 
 
 def test_a_compressed_response_that_was_not_asked_for_is_read(action: Action) -> None:
@@ -784,17 +765,6 @@ class TestFraming:
             answers = [client.send(Request(method="GET", url="/v1/job"), Timeouts()).body for _ in range(3)]
 
         assert (answers, server.connections) == ([{"number": 7}] * 3, 1)
-
-
-@pytest.mark.parametrize("size", [b"+28", b"0x28", b" 28 "])
-def test_a_run_rejects_a_chunk_whose_size_is_not_only_hexadecimal_digits(action: Action, size: bytes) -> None:
-    chunks = size + b"\r\n" + b'{"status": "completed"}'.ljust(0x28) + b"\r\n0\r\n\r\n"
-
-    with RawServer(responding_once(OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)) as server:
-        ended = action.run(server.base_url, job_id="j7", outage_tolerance="1ms")
-
-    assert ended.reason == "unavailable"
-    assert f"127.0.0.1:{server.port} {NOT_HTTP}." in ended.error
 
 
 def test_a_run_reads_little_of_a_chunk_of_negative_size(action: Action) -> None:

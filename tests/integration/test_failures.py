@@ -1,4 +1,4 @@
-"""Every `failureReason`, over a real socket, with its message and outputs."""
+"""Every `failureReason`, over a real socket, with its outputs, and what a run leaves that cannot report."""
 
 import contextlib
 import json
@@ -15,12 +15,11 @@ import pytest
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
 from admin_api_simulator.runner import parse_outputs
+from docs_platform_action.errors import DENIED_BY, DENIED_REMEDY, InvalidInput
 from tests.action import Action, shell_python
 from tests.archives import SEVEN_ZIP
-from tests.keys import ADMIN_KEY
-from tests.ports import refusing_port
 
-AGENT = {"mode": "agent", "project_id": "demo-project"}
+AGENT = {"mode": "agent", "project_id": "demo-project", "domain": ""}
 ATTACH = {"domain": "", "job_id": "export-finished"}
 
 
@@ -29,7 +28,6 @@ class Case:
     """A run that must fail: an export of docs.example.com with `inputs`, on a platform with `faults`."""
 
     reason: str
-    parts: tuple[str, ...]
     inputs: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[Operation, Fault] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -38,145 +36,56 @@ class Case:
     request_id: bool = True
 
 
+NO_REQUEST: dict[str, Any] = {"job": False, "request_id": False}
+REQUEST_ID = {"X-Request-Id": "req-7"}
+
 CASES = {
-    "an input is missing": Case(
-        reason="invalid-input",
-        parts=("base-url", "Correct the inputs of the step."),
-        inputs={"base_url": ""},
-        job=False,
-        request_id=False,
-    ),
-    "inputs are malformed": Case(
-        reason="invalid-input",
-        parts=("4 invalid inputs", "`domain`", "docs.example.com", "`timeout`", "`wait`", "`max-poll-interval`"),
-        inputs={"domain": "https://docs.example.com/", "timeout": "soon", "wait": "yes", "max_poll_interval": "1ms"},
-        job=False,
-        request_id=False,
-    ),
-    "unknown mode": Case(
-        reason="invalid-input", parts=("`export`", "`agent`"), inputs={"mode": "import"}, job=False, request_id=False
-    ),
-    "unknown mode among others": Case(
-        reason="invalid-input",
-        parts=("4 invalid inputs", "`domain`", "`wait`", "`require-pr`"),
-        inputs={"mode": "import", "domain": "https://docs.example.com/", "wait": "yes", "require_pr": "no"},
-        job=False,
-        request_id=False,
-    ),
-    "the key is refused": Case(
-        reason="unauthorized",
-        parts=("401", "invalid token", "Check the secret", "API keys page"),
-        options={"key": "another"},
-        job=False,
-    ),
-    "the key ends in the middle": Case(
-        reason="unauthorized",
-        parts=("401", "key expired", "job-id: "),
-        faults={"make_bundle": Fault(status=401, json={"error": "key expired"}, headers={"X-Request-Id": "req-7"})},
-    ),
-    "the plan has no export": Case(
-        reason="forbidden", parts=("403", "Enterprise plan", "permission"), options={"plan": False}, job=False
-    ),
-    "no such deployment": Case(
-        reason="not-found", parts=("404", "unknown.example.com"), inputs={"domain": "unknown.example.com"}, job=False
-    ),
-    "no such job": Case(reason="not-found", parts=("404", "nowhere"), inputs={"domain": "", "job_id": "nowhere"}),
-    "no such agent job": Case(
-        reason="not-found", parts=("404", "agent job not found"), inputs={**AGENT, "job_id": "nowhere", "domain": ""}
-    ),
-    "the request is rejected": Case(
-        reason="rejected",
-        parts=("422", "no such version"),
-        faults={"start_export": Fault(status=422, json={"error": "no such version"}, headers={"X-Request-Id": "req-7"})},
-        job=False,
-    ),
-    "the job is gone": Case(
-        reason="rejected",
-        parts=("410", "gone for good"),
-        faults={"read_export": Fault(status=410, json={"message": "gone for good"}, headers={"x-correlation-id": "c-1"})},
-    ),
-    "the export fails": Case(
-        reason="job-failed",
-        parts=("component <Tabs> could not be rendered", "dashboard"),
-        inputs={"domain": "failing.example.com"},
-        request_id=False,
-    ),
-    "the agent fails": Case(
-        reason="job-failed", parts=("agent failed",), inputs={**AGENT, "job_id": "agent-failed", "domain": ""}, request_id=False
-    ),
+    "an input is missing": Case(reason="invalid-input", inputs={"base_url": ""}, **NO_REQUEST),
+    "the mode is unknown": Case(reason="invalid-input", inputs={"mode": "import"}, **NO_REQUEST),
+    "the key is refused": Case(reason="unauthorized", options={"key": "another"}, job=False),
+    "the key ends in the middle": Case(reason="unauthorized", faults={"make_bundle": Fault(status=401, headers=REQUEST_ID)}),
+    "the plan has no export": Case(reason="forbidden", options={"plan": False}, job=False),
+    "no such deployment": Case(reason="not-found", inputs={"domain": "unknown.example.com"}, job=False),
+    "no such job": Case(reason="not-found", inputs={"domain": "", "job_id": "nowhere"}),
+    "no such agent job": Case(reason="not-found", inputs={**AGENT, "job_id": "nowhere"}),
+    "the request is rejected": Case(reason="rejected", faults={"start_export": Fault(status=422, headers=REQUEST_ID)}, job=False),
+    "the job is gone": Case(reason="rejected", faults={"read_export": Fault(status=410, headers={"x-correlation-id": "c-1"})}),
+    "the export fails": Case(reason="job-failed", inputs={"domain": "failing.example.com"}, request_id=False),
+    "the agent fails": Case(reason="job-failed", inputs={**AGENT, "job_id": "agent-failed"}, request_id=False),
     "no pull request": Case(
-        reason="no-pull-request",
-        parts=("require-pr",),
-        inputs={**AGENT, "job_id": "agent-no-change", "domain": "", "require_pr": "true"},
-        request_id=False,
+        reason="no-pull-request", inputs={**AGENT, "job_id": "agent-no-change", "require_pr": "true"}, request_id=False
     ),
     "the job takes too long": Case(
-        reason="timeout",
-        parts=("`timeout`", "job-id: "),
-        inputs={"timeout": "200ms"},
-        options={"export_seconds": 3600},
-        request_id=False,
+        reason="timeout", inputs={"timeout": "200ms"}, options={"export_seconds": 3600}, request_id=False
     ),
-    "the API is down": Case(
-        reason="unavailable",
-        parts=("503", "outage-tolerance", "upstream down", "job-id: "),
-        faults={"read_export": Fault(status=503, json={"error": "upstream down"}, headers={"X-Request-Id": "req-7"})},
-    ),
+    "the API is down": Case(reason="unavailable", faults={"read_export": Fault(status=503, headers=REQUEST_ID)}),
     "no link in the bundle's answer": Case(
-        reason="bad-response",
-        parts=("bundleUrl", "base-url", "job-id: "),
-        faults={"make_bundle": Fault(json={"expiresAt": "2030-01-01T00:00:00Z"}, headers={"X-Request-Id": "req-7"})},
+        reason="bad-response", faults={"make_bundle": Fault(json={"expiresAt": "2030-01-01T00:00:00Z"}, headers=REQUEST_ID)}
     ),
-    "a link that is none": Case(
-        reason="bad-response",
-        parts=("bundleUrl",),
-        inputs=ATTACH,
-        faults={"make_bundle": Fault(json={"bundleUrl": "http://storage.example.com/bundle"})},
-        request_id=False,
-    ),
-    "a start that names no job": Case(
-        reason="bad-response", parts=("jobId",), faults={"start_export": Fault(json={"jobId": 7})}, job=False, request_id=False
-    ),
-    "a start that answers a page": Case(
-        reason="bad-response",
-        parts=("text/html", "15 bytes"),
-        faults={"start_export": Fault(body="<html>\n</html>\n", headers={"Content-Type": "text/html; charset=utf-8"})},
-        job=False,
-        request_id=False,
-    ),
+    "a start that names no job": Case(reason="bad-response", faults={"start_export": Fault(json={"jobId": 7})}, **NO_REQUEST),
     "the storage is down": Case(
         reason="download-failed",
-        parts=("could not be downloaded completely", "503 (SlowDown)", "`outage-tolerance`", "job-id: "),
         inputs={**ATTACH, "site_path": "site"},
         faults={"download": Fault(status=503, body="<Error><Code>SlowDown</Code></Error>")},
         request_id=False,
     ),
     "the bundle is a web page": Case(
         reason="download-failed",
-        parts=("looks like a web page", "a login page", "job-id: "),
         inputs={**ATTACH, "bundle_path": "bundle.tar.gz"},
         bundle=b"<!doctype html><title>Sign in</title>",
         request_id=False,
     ),
     "the bundle is an archive that cannot be opened": Case(
-        reason="invalid-bundle",
-        parts=("looks like a 7z archive", "job-id: "),
-        inputs={**ATTACH, "site_path": "site"},
-        bundle=SEVEN_ZIP,
-        request_id=False,
+        reason="invalid-bundle", inputs={**ATTACH, "site_path": "site"}, bundle=SEVEN_ZIP, request_id=False
     ),
     "a start without an answer": Case(
-        reason="start-unconfirmed",
-        parts=("dashboard", "`job-id`"),
-        faults={"start_export": Fault(cut="before_response", processed=True)},
-        job=False,
-        request_id=False,
+        reason="start-unconfirmed", faults={"start_export": Fault(cut="before_response", processed=True)}, **NO_REQUEST
     ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_failure_names_its_reason_cause_and_remedy(action: Action, make_platform: Callable[..., Simulator], name: str) -> None:
+def test_a_failure_has_its_reason_everywhere(action: Action, make_platform: Callable[..., Simulator], name: str) -> None:
     case = CASES[name]
     platform = make_platform(**case.options)
     for operation, fault in case.faults.items():
@@ -188,8 +97,6 @@ def test_a_failure_names_its_reason_cause_and_remedy(action: Action, make_platfo
 
     assert (ended.exit_code, ended.reason) == (1, case.reason), ended.stdout
     assert ended.error == "\n  ".join(line.strip() for line in ended.error.splitlines())
-    for text in case.parts:
-        assert text in ended.error
     assert ("Request id " in ended.error) == case.request_id
     assert ("jobId" in ended.outputs) == case.job
     assert "bundleUrl" not in ended.outputs
@@ -197,159 +104,6 @@ def test_a_failure_names_its_reason_cause_and_remedy(action: Action, make_platfo
     assert ended.result["message"].startswith(ended.error.splitlines()[0])
     assert f"`{case.reason}`" in ended.summary
     assert "Traceback" not in ended.stdout + ended.stderr
-
-
-AGENT_JOB = {"mode": "agent", "project_id": "demo-project"}
-COMPLETED = "Job {job} is completed. A run with `job-id: {job}` makes its bundle link without exporting again."
-CONTINUES = "Job {job} continues at the platform. Collect it in a later run with `job-id: {job}`."
-RUNNING = Fault(json={"status": "running"})
-
-
-@pytest.mark.parametrize(
-    ("operation", "message", "status", "reason"),
-    [
-        ("make_bundle", COMPLETED, 401, "unauthorized"),
-        ("make_bundle", COMPLETED, 403, "forbidden"),
-        ("make_bundle", COMPLETED, 422, "rejected"),
-        ("read_export", CONTINUES, 422, "rejected"),
-        ("read_export", CONTINUES, 302, "bad-response"),
-    ],
-)
-def test_an_existing_job_is_named_for_a_later_run(
-    action: Action, platform: Simulator, operation: Operation, message: str, status: int, reason: str
-) -> None:
-    platform.script_forever(operation, Fault(status=status), after=[RUNNING] if operation == "read_export" else [])
-
-    ended = action.run(platform, job_id="export-finished")
-
-    assert ended.reason == reason
-    assert message.format(job="export-finished") in [line.strip() for line in ended.error.splitlines()]
-
-
-@pytest.mark.parametrize(
-    ("inputs", "faults", "reason"),
-    [
-        ({**AGENT_JOB, "job_id": "agent-failed"}, [], "job-failed"),
-        ({**AGENT_JOB, "job_id": "agent-no-change", "require_pr": "true"}, [], "no-pull-request"),
-        ({**AGENT_JOB, "job_id": "agent-no-change"}, [Fault(status=404)], "not-found"),
-        ({"job_id": "export-finished"}, [RUNNING, Fault(status=404)], "not-found"),
-        ({"job_id": "export-finished"}, [Fault(status=422)], "rejected"),
-        ({"job_id": "export-finished"}, [RUNNING, Fault(json={"status": "failed"})], "job-failed"),
-    ],
-)
-def test_an_ended_or_unknown_job_is_not_named_for_a_later_run(
-    action: Action, platform: Simulator, inputs: dict[str, str], faults: list[Fault], reason: str
-) -> None:
-    platform.script("read_agent_job" if "mode" in inputs else "read_export", *faults)
-
-    ended = action.run(platform, **inputs)
-
-    assert ended.reason == reason
-    assert "continues at the platform" not in ended.error
-    assert "makes its bundle link" not in ended.error
-
-
-@pytest.mark.parametrize(
-    ("operation", "fault", "cause", "remedy"),
-    [
-        ("read_export", Fault(status=503), "is down or overloaded", "`outage-tolerance`"),
-        ("read_export", Fault(cut="before_response"), "is down or overloaded", "`outage-tolerance`"),
-        ("read_export", Fault(status=429), "send more requests", "`poll-interval`"),
-        ("read_export", Fault(body="<html></html>"), "Something other than the API responds at `base-url`", "Check `base-url`"),
-        ("read_export", Fault(json=["no", "object"]), "Something other than the API responds", "Check `base-url`"),
-        ("make_bundle", Fault(status=409), "has not finished the export's bundle", "`outage-tolerance`"),
-    ],
-)
-def test_the_likely_cause_of_an_outage_depends_on_its_kind(
-    action: Action, platform: Simulator, operation: Operation, fault: Fault, cause: str, remedy: str
-) -> None:
-    platform.script_forever(operation, fault)
-
-    ended = action.run(platform, job_id="export-finished", outage_tolerance="1ms")
-
-    assert (ended.exit_code, ended.reason) == (1, "unavailable")
-    assert cause in ended.error
-    assert remedy in ended.error
-
-
-def test_an_unreachable_host_may_be_mistyped(action: Action) -> None:
-    with refusing_port() as (host, port):
-        ended = action.run(f"http://{host}:{port}", job_id="j-1", outage_tolerance="1ms")
-
-    assert ended.reason == "unavailable"
-    assert "The host or port in `base-url` is mistyped" in ended.error
-
-
-def test_an_error_that_is_an_object_is_read(action: Action, platform: Simulator) -> None:
-    platform.script("read_export", Fault(json={"status": "failed", "error": {"code": 7, "message": "page /a is empty"}}))
-
-    ended = action.run(platform, job_id="export-finished")
-
-    assert ended.reason == "job-failed"
-    assert 'said: "page /a is empty"' in ended.error
-
-
-@pytest.mark.parametrize(
-    ("inputs", "expected"),
-    [
-        ({"domain": "unknown.example.com"}, "the platform does not know the domain unknown.example.com (404)"),
-        ({"domain": "", "job_id": "nowhere"}, "the platform does not know the job nowhere (404)"),
-        ({**AGENT_JOB, "domain": "", "job_id": "nowhere"}, "not know the project demo-project or its job nowhere (404)"),
-    ],
-)
-def test_a_missing_object_is_named(action: Action, platform: Simulator, inputs: dict[str, str], expected: str) -> None:
-    ended = action.export(platform, **inputs)
-
-    assert expected in ended.error.splitlines()[0]
-    assert "is mistyped" in ended.error
-
-
-@pytest.mark.parametrize("prefix", ["", "/dashboard", "/api/v2"])
-def test_a_wrong_base_url_is_not_taken_for_an_unknown_domain(action: Action, prefix: str) -> None:
-    with Simulator(key=ADMIN_KEY, base_path="/api") as platform:  # the requests are deliberately outside the base path
-        wrong = platform.base_url.removesuffix("/api") + prefix
-        ended = action.export(wrong)
-
-    assert (ended.exit_code, ended.reason) == (1, "not-found")
-    headline = f"`base-url` is probably wrong: {wrong} has no static-export endpoint (404)"
-    assert ended.error.splitlines()[0] == headline
-    assert 'said: "no such endpoint"' in ended.error
-    assert f"{wrong}/v1/static-export/jobs" in ended.error
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        (Fault(status=404, body="<html>Not here</html>", headers={"Content-Type": "text/html"}), "not-found"),
-        (Fault(status=404, json={"detail": "Not Found"}), "not-found"),
-        (Fault(status=405, body="<html>405 Not Allowed</html>", headers={"Content-Type": "text/html"}), "rejected"),
-    ],
-)
-def test_another_server_is_not_taken_for_an_unknown_domain(
-    action: Action, platform: Simulator, fault: Fault, reason: str
-) -> None:
-    platform.script_forever("start_export", fault)
-
-    ended = action.export(platform)
-
-    assert ended.reason == reason
-    assert f"`base-url` is probably wrong: {platform.base_url} has no " in ended.error.splitlines()[0]
-
-
-def test_a_web_page_instead_of_a_job_names_base_url_as_the_likely_cause(action: Action, platform: Simulator) -> None:
-    platform.script_forever("read_export", Fault(status=404, body="<html></html>", headers={"Content-Type": "text/html"}))
-
-    ended = action.run(platform, job_id="export-finished")
-
-    assert ended.reason == "not-found"
-    assert "\n  `base-url` is probably wrong: " in ended.error
-
-
-def test_contradictory_pauses_are_reported_with_both_values(action: Action, platform: Simulator) -> None:
-    ended = action.export(platform, poll_interval="2m", max_poll_interval="")
-
-    assert ended.reason == "invalid-input"
-    assert "Invalid input `max-poll-interval`: 30s is less than poll-interval, 2m" in ended.error
 
 
 def test_every_failure_reason_is_tested() -> None:
@@ -361,20 +115,10 @@ def test_every_failure_reason_is_tested() -> None:
     assert {case.reason for case in CASES.values()} == interface_rows
 
 
-def test_misspelled_inputs_are_named_with_missing_ones(action: Action, platform: Simulator) -> None:
-    ended = action.run(platform, domian="docs.example.com", retention_days="3")
-
-    assert ended.reason == "invalid-input"
-    assert ended.warnings == [
-        "`domian` is not an input; did you mean `domain`?",
-        "`retention-days` is not an input; it has no effect.",
-    ]
-
-
 def test_a_misspelled_input_is_only_a_warning_without_its_value(action: Action, platform: Simulator) -> None:
     ended = action.run(platform, job_id="export-finished", env={"INPUT_SITE_PTH": "unlisted-value"})
 
-    assert (ended.exit_code, ended.warnings) == (0, ["`site_pth` is not an input; did you mean `site-path`?"])
+    assert (ended.exit_code, len(ended.warnings)) == (0, 1)
     assert "unlisted-value" not in ended.stdout + ended.summary
 
 
@@ -383,18 +127,8 @@ def test_a_name_that_is_not_an_input_cannot_write_a_command(action: Action, plat
 
     ended = action.run(platform, job_id="export-finished", env={f"INPUT_{name}": "x"})
 
-    assert (ended.exit_code, ended.errors) == (0, [])
-    assert ended.warnings == ["`x : :error: :b # #[error][31mred` is not an input; it has no effect."]
+    assert (ended.exit_code, ended.errors, len(ended.warnings)) == (0, [], 1)
     assert "\x1b" not in ended.stdout
-
-
-def test_an_export_with_a_project_suggests_mode_agent(action: Action, platform: Simulator) -> None:
-    ended = action.run(platform, job_id="export-finished", project_id="demo-project")
-
-    assert ended.exit_code == 0
-    assert ended.warnings == [
-        "Input `project-id` has no effect in mode `export`; it belongs to mode `agent`. Did you mean `mode: agent`?"
-    ]
 
 
 def test_invalid_input_sends_no_request(action: Action, platform: Simulator) -> None:
@@ -410,9 +144,7 @@ def test_an_internal_error_is_reported_as_one(action: Action, platform: Simulato
     ended = action.export(platform)
 
     assert (ended.exit_code, ended.reason) == (1, "internal-error")
-    assert "RuntimeError at threading.py, line " in ended.error
-    assert "debug logging" in ended.error
-    assert "bug report" in ended.error
+    assert "RuntimeError at threading.py" in ended.error
     assert ended.result["failureReason"] == "internal-error"
     assert "`internal-error`" in ended.summary
     assert "Traceback" not in ended.stdout + ended.stderr
@@ -438,7 +170,7 @@ def test_a_bug_in_the_report_changes_neither_outputs_nor_exit_code(
     assert (ended.exit_code, ended.reason) == ((1, "job-failed") if failed else (0, None))
     assert [row["failureReason"] for row in json.loads(ended.outputs["results"])] == [None, *(["job-failed"] if failed else [])]
     assert len(ended.warnings) == (failed or name != "failure_lines")
-    assert all("cannot be written (KeyError)" in warning for warning in ended.warnings)
+    assert all("KeyError" in warning for warning in ended.warnings)
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
@@ -472,7 +204,6 @@ def test_an_output_file_that_cannot_be_opened_fails_the_run_before_any_request(
     ended = action.export(platform, env={"GITHUB_OUTPUT": place.format(folder=tmp_path)})
 
     assert ended.exit_code == 1
-    assert "the step's output file cannot be written" in ended.error
     assert "GITHUB_OUTPUT" in ended.error
     assert "`internal-error`" in ended.summary
     assert platform.requests == []
@@ -500,9 +231,6 @@ def unread(tmp_path: Path) -> Iterator[None]:
         yield
 
 
-LIKELY = "SELinux on the runner, or user namespaces (rootless Docker, `userns-remap`)"
-
-
 @pytest.mark.parametrize("name", ["bundle_path", "site_path", "values_file"])
 def test_a_folder_without_write_access_names_the_likely_causes(
     action: Action, platform: Simulator, denied: Path, name: str
@@ -510,31 +238,30 @@ def test_a_folder_without_write_access_names_the_likely_causes(
     ended = action.export(platform, **{name: f"{denied.name}/x"})
 
     assert (ended.exit_code, ended.reason, platform.requests) == (1, "invalid-input", [])
-    assert f"the folder 'denied' cannot be written to (Permission denied; likely causes: {LIKELY})" in ended.error
-    assert "label the runner's work folder" in ended.error
-    assert "Correct the inputs" not in ended.error
+    assert DENIED_BY in ended.error
+    assert DENIED_REMEDY in ended.error
+    assert InvalidInput.default_remedy not in ended.error
 
 
 def test_a_folder_without_write_access_hides_no_other_error(action: Action, platform: Simulator, denied: Path) -> None:
     ended = action.export(platform, site_path=f"{denied.name}/site", wait="perhaps")
 
-    assert LIKELY in ended.error
-    assert "Correct the inputs of the step." in ended.error
+    assert DENIED_BY in ended.error
+    assert InvalidInput.default_remedy in ended.error
 
 
 def test_an_output_file_without_write_access_names_the_likely_causes(action: Action, platform: Simulator, denied: Path) -> None:
     ended = action.export(platform, env={"GITHUB_OUTPUT": str(denied / "output")})
 
     assert (ended.exit_code, platform.requests) == (1, [])
-    assert "The file that GITHUB_OUTPUT names: Permission denied." in ended.error
-    assert LIKELY in ended.error
+    assert DENIED_BY in ended.error
 
 
 def test_a_summary_without_write_access_names_the_likely_causes(action: Action, platform: Simulator, denied: Path) -> None:
     ended = action.run(platform, job_id="export-finished", env={"GITHUB_STEP_SUMMARY": str(denied / "summary")})
 
     assert (ended.exit_code, len(ended.warnings)) == (0, 1)
-    assert LIKELY in ended.warnings[0]
+    assert DENIED_BY in ended.warnings[0]
 
 
 @pytest.mark.parametrize("length", [300, 520, 4000])
@@ -548,7 +275,6 @@ def test_an_output_that_does_not_fit_leaves_the_others_complete(
     ended = action.run(platform, job_id="export-finished")
 
     assert ended.exit_code == 1
-    assert "the step's output file cannot be written" in ended.error
     assert "File too large" in ended.error
     assert (ended.outputs["jobId"], ended.outputs["status"]) == ("export-finished", "completed")
     assert "results" not in ended.outputs
@@ -605,7 +331,7 @@ def test_a_pipe_that_is_full_fails_the_run_before_any_request(action: Action, pl
     ended = action.export(platform, env={"GITHUB_OUTPUT": str(tmp_path / "output")})
 
     assert (ended.exit_code, platform.requests) == (1, [])
-    assert "the step's output file cannot be written" in ended.error
+    assert "GITHUB_OUTPUT" in ended.error
 
 
 def test_outputs_and_summary_may_go_to_devices(action: Action, platform: Simulator) -> None:

@@ -26,10 +26,11 @@ from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.bundle import download, storage
 from docs_platform_action.http.client import Request, Timeouts
 from tests.ended import Ended
+from tests.faults import FAULTS, Operation, Row
 from tests.inside import count_descriptors, run_inside, unmeasured
 from tests.leaks import leaked, leaked_in_part
 from tests.reliability.expected import OK, TIMES, Rule, rule_for
-from tests.reliability.faults import FAULTS, SCALE, Fault
+from tests.reliability.plays import PLAYS, SCALE, door_of
 from tests.reliability.world import (
     ARCHIVE,
     DOMAIN,
@@ -40,7 +41,6 @@ from tests.reliability.world import (
     PULL_REQUEST,
     SIGNATURE,
     SITE,
-    Operation,
     Scene,
     World,
 )
@@ -80,7 +80,7 @@ DELIVERED: Final[dict[str, object]] = {
 class Cell:
     """A fault of an operation, once, three times or (None) forever."""
 
-    fault: Fault
+    fault: Row
     operation: Operation
     times: int | None
 
@@ -195,7 +195,9 @@ class _ImpatientApiClient(ApiClient):
 
 
 def _run(cell: Cell, number: int, world: World) -> Outcome:
-    scene = Scene(number=number, operation=cell.operation, door=cell.fault.door, play=cell.fault.play, turns=cell.times)
+    scene = Scene(
+        number=number, operation=cell.operation, door=door_of(cell.fault), play=PLAYS.get(cell.fault.name), turns=cell.times
+    )
     world.add(scene)
     _running.set(cell)
     clock = VirtualClock(real_rate=SCALE)

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tests.reliability.faults import Fault, Nature
-from tests.reliability.world import Operation
+from tests.faults import Nature, Operation, Row
 
 OK: Final = "ok"
 
@@ -38,20 +37,20 @@ def _reason_of_outage(operation: Operation) -> str:
     return _STORAGE if operation.is_download else "unavailable"
 
 
-def _unreached(_fault: Fault, operation: Operation) -> Rule:
+def _unreached(_fault: Row, operation: Operation) -> Rule:
     return _temporary(
         _reason_of_outage(operation), "No request was sent, so it is retried, also a start, until `outage-tolerance` is over."
     )
 
 
-def _untrusted(_fault: Fault, operation: Operation) -> Rule:
+def _untrusted(_fault: Row, operation: Operation) -> Rule:
     return _final(
         _reason_of_outage(operation),
         "Retrying cannot fix a certificate: the run fails at once, and the message names `ca-bundle`.",
     )
 
 
-def _lost(fault: Fault, operation: Operation) -> Rule:
+def _lost(fault: Row, operation: Operation) -> Rule:
     if operation is Operation.START:
         return _final("start-unconfirmed", "The platform may have started the export, so the request is not sent again.")
     if operation.is_download and fault.name == "invalid gzip":
@@ -63,24 +62,24 @@ def _lost(fault: Fault, operation: Operation) -> Rule:
     )
 
 
-def _harmless(_fault: Fault, operation: Operation) -> Rule:
+def _harmless(_fault: Row, operation: Operation) -> Rule:
     del operation
     return Rule(ends=(OK, OK, OK), why="The response contains everything that the run needs.")
 
 
-def _harmless_json(fault: Fault, operation: Operation) -> Rule:
+def _harmless_json(fault: Row, operation: Operation) -> Rule:
     if operation.is_download and fault.group == "Bodies":
         return _foreign(fault, operation)
     return _harmless(fault, operation)
 
 
-def _endless(fault: Fault, operation: Operation) -> Rule:
+def _endless(fault: Row, operation: Operation) -> Rule:
     if operation.is_download:
         return _final(_STORAGE, "A download without a length is aborted at 50 GiB (here at 4 MiB) and not retried.")
     return _lost(fault, operation)
 
 
-def _too_short(fault: Fault, operation: Operation) -> Rule:
+def _too_short(fault: Row, operation: Operation) -> Rule:
     if operation is Operation.FIRST_BYTE:
         return _final(
             "invalid-bundle",
@@ -94,7 +93,7 @@ def _too_short(fault: Fault, operation: Operation) -> Rule:
     return _foreign(fault, operation)
 
 
-def _redirect(_fault: Fault, operation: Operation) -> Rule:
+def _redirect(_fault: Row, operation: Operation) -> Rule:
     if operation.is_download:
         return _temporary(_STORAGE, "A storage may redirect to https at most five times; the request has no key and no cookie.")
     return _final(
@@ -102,7 +101,7 @@ def _redirect(_fault: Fault, operation: Operation) -> Rule:
     )
 
 
-def _odd_redirect(fault: Fault, operation: Operation) -> Rule:
+def _odd_redirect(fault: Row, operation: Operation) -> Rule:
     if operation.is_download:
         return _temporary(_STORAGE, "The response is neither a valid redirect nor a bundle, so the request is retried.")
     return _redirect(fault, operation)
@@ -111,7 +110,7 @@ def _odd_redirect(fault: Fault, operation: Operation) -> Rule:
 _API_STATUSES: Final = {401: "unauthorized", 403: "forbidden", 404: "not-found"}
 
 
-def _refused(fault: Fault, operation: Operation) -> Rule:
+def _refused(fault: Row, operation: Operation) -> Rule:
     assert fault.status is not None
     if operation.is_download:
         return _refused_by_storage(fault.status, operation)
@@ -135,21 +134,21 @@ def _refused_by_storage(status: int, operation: Operation) -> Rule:
     return _final(_STORAGE, "Neither retrying nor a new link can fix the error.")
 
 
-def _not_processed(_fault: Fault, operation: Operation) -> Rule:
+def _not_processed(_fault: Row, operation: Operation) -> Rule:
     return _temporary(
         _reason_of_outage(operation),
         "The request was certainly not processed, so it is retried after `Retry-After`, also a start.",
     )
 
 
-def _retry_after_too_long(_fault: Fault, operation: Operation) -> Rule:
+def _retry_after_too_long(_fault: Row, operation: Operation) -> Rule:
     end = _reason_of_outage(operation)
     return Rule(
         ends=(OK, end, end), why="The run does not wait longer than `outage-tolerance`, and makes one last attempt at its end."
     )
 
 
-def _foreign(_fault: Fault, operation: Operation) -> Rule:
+def _foreign(_fault: Row, operation: Operation) -> Rule:
     if operation is Operation.START:
         return _final(
             "bad-response", "The response is not a job, but the platform may have started one, so the request is not sent again."
@@ -163,11 +162,15 @@ def _foreign(_fault: Fault, operation: Operation) -> Rule:
     )
 
 
-def _too_large(fault: Fault, operation: Operation) -> Rule:
+def _too_large(fault: Row, operation: Operation) -> Rule:
     return _foreign(fault, operation) if operation.is_download else _lost(fault, operation)
 
 
-def _unusable_field(fault: Fault, operation: Operation) -> Rule:
+def _missing_field(fault: Row, operation: Operation) -> Rule:
+    return _unusable_field(fault, operation) if operation is Operation.BUNDLE else _foreign(fault, operation)
+
+
+def _unusable_field(fault: Row, operation: Operation) -> Rule:
     if operation.is_download:
         return _foreign(fault, operation)
     if operation in {Operation.START, Operation.BUNDLE}:
@@ -175,13 +178,12 @@ def _unusable_field(fault: Fault, operation: Operation) -> Rule:
     return _temporary("timeout", "A job with an unknown status counts as running.")
 
 
-_RULES: Final[dict[Nature, Callable[[Fault, Operation], Rule]]] = {
+_RULES: Final[dict[Nature, Callable[[Row, Operation], Rule]]] = {
     Nature.UNREACHED: _unreached,
     Nature.UNTRUSTED: _untrusted,
     Nature.LOST: _lost,
     Nature.HARMLESS: _harmless_json,
     Nature.ENDLESS: _endless,
-    Nature.DRIPPING: _lost,
     Nature.TOO_SHORT: _too_short,
     Nature.REDIRECT: _redirect,
     Nature.ODD_REDIRECT: _odd_redirect,
@@ -190,10 +192,11 @@ _RULES: Final[dict[Nature, Callable[[Fault, Operation], Rule]]] = {
     Nature.RETRY_AFTER_TOO_LONG: _retry_after_too_long,
     Nature.FOREIGN: _foreign,
     Nature.TOO_LARGE: _too_large,
+    Nature.MISSING_FIELD: _missing_field,
     Nature.UNUSABLE_FIELD: _unusable_field,
 }
 
 
-def rule_for(fault: Fault, operation: Operation) -> Rule:
+def rule_for(fault: Row, operation: Operation) -> Rule:
     """Return the expected results for a fault and an operation."""
     return _RULES[fault.nature](fault, operation)

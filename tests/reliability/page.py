@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.faults import FAULTS, Operation, Row
 from tests.fuzz import EXAMPLES
 from tests.reliability.cell import CELLS, Cell, MatrixResult, Outcome, run_cells
 from tests.reliability.expected import OK, TIMES, Rule, rule_for
-from tests.reliability.faults import FAULTS, Fault
 from tests.reliability.findings import FINDINGS
 from tests.reliability.killing import Killed, killed_runs
 from tests.reliability.soak import Soak, soaked
 from tests.reliability.test_injection import EXAMPLES as TEXTS
 from tests.reliability.test_injection import FIELDS
-from tests.reliability.world import Operation
 
 FILE: Final = Path(__file__).parents[2] / "docs" / "evidence" / "reliability.md"
 
@@ -43,8 +42,8 @@ the admin key, in any encoding, and the link's query only where they belong; a b
 or descriptor.
 
 The clock counts pauses without waiting. Timeouts are real: a fifteenth of the action's timeout if the fault makes it wait (for
-the bundle, of a minute), else the full timeout. `tests/reliability/faults.py` contains the faults, `expected.py` the expected
-results and reasons. To run a single cell:
+the bundle, of a minute), else the full timeout. `tests/faults.py` contains the faults, `tests/reliability/expected.py` the
+expected results and reasons. To run a single cell:
 
 ```console
 $ .venv/bin/python -m pytest tests/reliability/test_matrix.py -k "bundle and 502 and once"
@@ -183,7 +182,7 @@ def _letters() -> dict[str, str]:
     )
 
 
-def _cell(fault: Fault, operation: Operation, outcomes: Mapping[Cell, Outcome], letters: Mapping[str, str]) -> str:
+def _cell(fault: Row, operation: Operation, outcomes: Mapping[Cell, Outcome], letters: Mapping[str, str]) -> str:
     cells = [Cell(fault=fault, operation=operation, times=times) for times in TIMES]
     ends = [_result(cell, outcomes[cell]) for cell in cells]
     rule: Rule = cells[0].rule

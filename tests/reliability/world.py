@@ -25,6 +25,7 @@ from typing import Any, Final, Self
 import trustme
 
 from tests.archives import KINDS, Site
+from tests.faults import Operation
 from tests.integration.raw import RawServer, read_request
 from tests.ports import refusing_port, unresponsive_port
 
@@ -45,33 +46,17 @@ PIECE_BYTES: Final = 64 * 1024
 Address = tuple[Any, Any, int, str, tuple[str, int]]
 
 
-class Operation(Enum):
-    """The request that a fault affects; the value is the heading of its column."""
-
-    START = "start"
-    READ_EXPORT = "read export"
-    READ_AGENT = "read agent job"
-    BUNDLE = "bundle"
-    FIRST_BYTE = "download, first byte"
-    MIDDLE = "download, middle"
-
-    @property
-    def is_download(self) -> bool:
-        """Whether the request goes to the storage."""
-        return self in {Operation.FIRST_BYTE, Operation.MIDDLE}
-
-
 class Door(Enum):
-    """The server that a name resolves to."""
+    """The server that a name resolves to. The bad ones have the name of their fault."""
 
     GOOD = "the server"
-    REFUSED = "a port without a listener"
-    FULL = "a server that accepts no connections"
-    CUT = "a server that aborts each TLS handshake"
-    UNTRUSTED = "a certificate of an unknown authority"
-    EXPIRED = "an expired certificate"
-    MISNAMED = "a certificate for another host"
-    NOWHERE = "no address"
+    REFUSED = "connection refused"
+    FULL = "connect timeout"
+    CUT = "TLS handshake cut"
+    UNTRUSTED = "certificate not trusted"
+    EXPIRED = "certificate expired"
+    MISNAMED = "certificate of another host"
+    NOWHERE = "name not resolved"
 
 
 SITE: Final = Site(
@@ -109,12 +94,6 @@ class Turn:
         headers: dict[str, str | None] = {"Content-Length": str(len(self.body)), **self.headers}
         headers |= {name.replace("_", "-"): text for name, text in changed.items()}
         return head_of(status or self.status, {name: text for name, text in headers.items() if text is not None})
-
-    def answer(self, status: int, body: bytes, **headers: str | None) -> None:
-        """Send another response, by default JSON."""
-        given = {"Content-Type": "application/json", **{name.replace("_", "-"): text for name, text in headers.items()}}
-        lines = {"Content-Length": str(len(body)), **{name: text for name, text in given.items() if text is not None}}
-        self.connection.sendall(head_of(status, lines) + body)
 
     def reset(self) -> None:
         """End the connection with a reset."""

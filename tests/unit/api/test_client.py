@@ -5,7 +5,6 @@ import json
 from typing import Any
 
 import pytest
-import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,22 +39,21 @@ class TestRequest:
         assert headers["User-Agent"] == f"docs-platform-action/{__version__}"
         assert headers["Accept"] == "application/json"
 
-    def test_a_body_is_sent_as_json(self) -> None:
+    @pytest.mark.parametrize(
+        ("body", "sent", "headers"),
+        [
+            ({"domain": "d"}, b'{"domain": "d"}', {"Content-Length": "15", "Content-Type": "application/json"}),
+            (None, None, {"Content-Length": "0"}),
+        ],
+    )
+    def test_a_body_is_sent_as_json(self, body: dict[str, object] | None, sent: bytes | None, headers: dict[str, str]) -> None:
         adapter = FakeAdapter()
 
-        exchange(adapter, "POST", body={"domain": "docs.example.com"})
+        exchange(adapter, "POST", body=body)
 
-        assert json.loads(adapter.requests[0].body or b"") == {"domain": "docs.example.com"}
-        assert adapter.requests[0].headers["Content-Type"] == "application/json"
-
-    def test_without_a_body_none_is_sent(self) -> None:
-        adapter = FakeAdapter()
-
-        exchange(adapter, "POST")
-
-        assert adapter.requests[0].body is None
-        assert adapter.requests[0].headers["Content-Length"] == "0"
-        assert "Content-Type" not in adapter.requests[0].headers
+        (request,) = adapter.requests
+        assert request.body == sent
+        assert {name: text for name, text in request.headers.items() if name.startswith("Content")} == headers
 
     @pytest.mark.parametrize("path", ["/jobs/a%2Fb", "/jobs/%2E%2E", "/jobs/%252F", "/jobs/%C3%BC", "/jobs/~a-b_c.d"])
     def test_a_path_is_sent_byte_for_byte_after_the_prefix(self, path: str) -> None:
@@ -96,7 +94,7 @@ class TestAnswer:
         body = exchange(FakeAdapter(200, b'{"jobId": "se_\xe9"}')).body
 
         assert isinstance(body, dict)
-        with pytest.raises(ValueError, match="`jobId` is missing or invalid"):
+        with pytest.raises(ValueError, match="`jobId`"):
             StartedExport.from_json(body)
 
     @pytest.mark.parametrize("digits", [b"9" * 5000, b"-" + b"9" * 5000, b"9" * 401])
@@ -133,8 +131,10 @@ class TestAnswer:
         assert (answer.status, answer.body, answer.headers["Retry-After"]) == (status, None, "7")
 
     def test_a_larger_one_is_a_network_error(self) -> None:
-        with pytest.raises(NetworkError, match="larger than 1024 KiB"):
+        with pytest.raises(NetworkError) as caught:
             exchange(FakeAdapter(200, b"x" * (MAX_RESPONSE_BYTES + 1)))
+
+        assert caught.value.maybe_processed
 
 
 class TestScrubbing:
@@ -216,32 +216,3 @@ class TestScrubbing:
         answer = exchange(FakeAdapter(200, json.dumps(body).encode()))
 
         assert ADMIN_KEY not in json.dumps(answer.body)
-
-
-class TestTimeout:
-    def test_a_response_that_takes_too_long_is_an_error(self) -> None:
-        adapter = FakeAdapter(error=requests.ConnectionError())
-        adapter.before = lambda request: request.exchange.abort()
-
-        with pytest.raises(NetworkError, match="took longer than 60 s"):
-            exchange(adapter)
-
-    def test_a_body_that_its_timeout_cut_is_an_error(self) -> None:
-        adapter = FakeAdapter(200, b'{"status": "run')
-        adapter.before = lambda request: request.exchange.abort()
-
-        with pytest.raises(NetworkError, match="took longer than 60 s"):
-            exchange(adapter)
-
-    def test_a_body_that_was_complete_in_time_is_read(self) -> None:
-        adapter = FakeAdapter(200, b'{"status": "running"}', {"Content-Length": "21"})
-        adapter.before = lambda request: request.exchange.abort()
-
-        assert exchange(adapter).body == {"status": "running"}
-
-    def test_a_body_without_a_length_was_not(self) -> None:
-        adapter = FakeAdapter(200, b'{"status": "running"}')
-        adapter.before = lambda request: request.exchange.abort()
-
-        with pytest.raises(NetworkError, match="took longer than 60 s"):
-            exchange(adapter)

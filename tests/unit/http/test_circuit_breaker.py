@@ -652,21 +652,6 @@ class TestVirtualClock:
 
         assert woken == [("b", 1), ("a", 3), ("c", 3), ("b", 3), ("b", 3), ("a", 6), ("b", 3 + 10**9)]
 
-    def test_chance_draws_among_those_of_one_moment_and_the_same_ones_each_time(self) -> None:
-        def order(seed: int) -> list[int]:
-            clock = VirtualClock(seed=seed)
-            woken: list[int] = []
-
-            def sleeps(number: int) -> None:
-                clock.sleep(1)
-                woken.append(number)
-
-            clock.run(*(partial(sleeps, number) for number in range(9)))
-            return woken
-
-        assert order(1) == order(1) != order(2)
-        assert sorted(order(1)) == list(range(9))
-
     def test_a_thread_that_starts_others_can_wait_for_them(self) -> None:
         clock = VirtualClock()
         seen: list[float] = []
@@ -727,64 +712,3 @@ class TestVirtualClock:
 
         with pytest.raises(StuckError, match=r"(?s)each thread waits for another thread to end.*t0:.*waits_for.*t1:"):
             clock.run(starts)
-
-    def test_so_is_one_that_waits_for_something_else(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("tests.virtual_time.STUCK_SECONDS", 0.01)
-        clock = VirtualClock()
-        waiting = threading.Event()
-
-        class Never(threading.Event):
-            def wait(self, timeout: float | None = None) -> bool:
-                waiting.set()
-                return super().wait(timeout)
-
-        class Patient(threading.Event):
-            """Has the clock look at its threads only when one waits."""
-
-            def wait(self, timeout: float | None = None) -> bool:
-                assert waiting.wait(60)
-                return super().wait(timeout)
-
-        never = Never()
-        monkeypatch.setattr(clock, "_all_ended", Patient())
-
-        def waits() -> None:
-            clock.sleep(2)
-            never.wait(60)
-
-        with pytest.raises(StuckError, match=r"(?s)a thread waits without sleeping on the clock.*after 2.*never.wait"):
-            clock.run(waits, partial(clock.sleep, 3))
-
-        never.set()
-
-    def test_so_is_one_that_wakes_up_over_and_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("tests.virtual_time.MAX_PAUSES", 50)
-        clock = VirtualClock()
-
-        def spins() -> None:
-            while True:
-                clock.sleep(1e-20)
-
-        with pytest.raises(StuckError, match="more than 50 pauses"):
-            clock.run(spins, partial(clock.sleep, 3))
-
-    def test_a_thread_that_it_does_not_know_cannot_sleep(self) -> None:
-        clock = VirtualClock()
-
-        def starts() -> None:
-            unknown = threading.Thread(target=sleeps)
-            unknown.start()
-            unknown.join()
-
-        def sleeps() -> None:
-            with pytest.raises(StuckError, match="did not start the thread"):
-                clock.sleep(1)
-            refused.append(1)
-
-        refused: list[int] = []
-        clock.run(starts)
-
-        assert refused
-
-    def test_nothing_to_do_takes_no_time(self) -> None:
-        VirtualClock().run()

@@ -124,14 +124,17 @@ class TestResponse:
         with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={}) as response:
             assert response.exchange.remaining_seconds == 0
 
-    def test_a_body_that_was_cut_by_its_timeout_is_an_error(self) -> None:
-        adapter = FakeAdapter(200, b"half")
+    @pytest.mark.parametrize(("headers", "is_complete"), [({}, False), ({"Content-Length": "4"}, True)])
+    def test_at_the_end_of_its_time_only_a_body_with_a_length_is_complete(
+        self, headers: dict[str, str], is_complete: bool
+    ) -> None:
+        adapter = FakeAdapter(200, b"half", headers)
         adapter.before = lambda request: request.exchange.abort()
 
         with http_client(adapter).send(Request(method="GET", url=f"{BASE_URL}/x"), Timeouts(), headers={}) as response:
             pieces = response.pieces()
             assert next(pieces) == b"half"
-            with pytest.raises(ResponseTimeout):
+            with pytest.raises(StopIteration if is_complete else ResponseTimeout):
                 next(pieces)
 
 
@@ -176,7 +179,7 @@ class TestCoding:
     @pytest.mark.parametrize("body", [gzip.compress(b"{}"), zlib.compress(b"{}")], ids=["gzip", "deflate"])
     def test_a_body_is_not_complete_before_its_checksum(self, body: bytes) -> None:
         for count in range(1, len(body)):
-            with pytest.raises(NetworkError, match=r"The compressed response from api\.example\.com is damaged or incomplete"):
+            with pytest.raises(NetworkError):
                 read(body[:count], "gzip")
 
     @pytest.mark.parametrize(
@@ -185,8 +188,10 @@ class TestCoding:
         ids=["not gzip", "wrong checksum", "cut member"],
     )
     def test_damaged_data_is_an_error(self, body: bytes) -> None:
-        with pytest.raises(NetworkError, match="damaged or incomplete"):
+        with pytest.raises(NetworkError) as caught:
             read(body, "gzip")
+
+        assert caught.value.maybe_processed
 
 
 class TestNewConnection:

@@ -1,0 +1,110 @@
+"""The API's client on the simulated platform in virtual time, with scripted troubles."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from docs_platform_action.api.admin_api import AdminApi
+from docs_platform_action.api.client import ApiClient
+from docs_platform_action.errors import ActionError
+from docs_platform_action.http.circuit_breaker import CircuitBreaker
+from docs_platform_action.http.connection import AbortableRequest
+from docs_platform_action.job import Job
+from docs_platform_action.models import AGENT, API, EXPORT
+from tests.faults import Operation
+from tests.keys import ADMIN_KEY
+from tests.unit.fakes import RecordedEvents, http_client
+from tests.virtual_platform import API_URL, Trouble, VirtualPlatform
+from tests.virtual_run import virtual_time_limits
+from tests.virtual_time import VirtualClock
+
+DOMAIN = "docs.example.com"
+EXPORT_ID = "export-finished"
+PROJECT, AGENT_ID = "demo-project", "agent-pull-request"
+
+Step = Trouble | Callable[[AbortableRequest], Trouble]
+
+
+def whole(ceiling: float) -> float:
+    """Return the longest pause."""
+    return ceiling
+
+
+class Talk:
+    """An `AdminApi` whose requests meet a script of troubles; the last one repeats. Each request takes `seconds`."""
+
+    def __init__(
+        self,
+        *script: Step,
+        tolerance: float = 300.0,
+        seconds: float = 0.0,
+        jitter: Callable[[float], float] = whole,
+        job: Job | None = None,
+        others: Sequence[Job] = (),
+        proxies: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        self.clock = VirtualClock()
+        self.job = job or Job(mode=EXPORT, domain=DOMAIN, job_id=EXPORT_ID)
+        self.events = RecordedEvents()
+        self.sent: list[AbortableRequest] = []
+        self.times: list[float] = []
+        self._script = list(script) or [None]
+        self.platform = VirtualPlatform(
+            self.clock, trouble=self._next, seconds=lambda _request: seconds, **{"agent_seconds": 0.0, **options}
+        )
+        self.api = AdminApi(
+            client=ApiClient(http_client(self.platform, proxies=proxies), base_url=API_URL, key=ADMIN_KEY),
+            breaker=CircuitBreaker(self.clock),
+            clock=self.clock,
+            outage_tolerance_seconds=tolerance,
+            events=self.events,
+            jobs=[self.job, *others],
+            jitter=jitter,
+        )
+
+    def _next(self, request: AbortableRequest) -> Trouble:
+        self.sent.append(request)
+        self.times.append(round(self.clock.elapsed, 6))
+        step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
+        return step(request) if callable(step) else step
+
+    def call(self, operation: Operation, *, deadline: float = math.inf) -> Any:
+        """Call the API. The deadline is in seconds from now."""
+        at = self.clock.monotonic() + deadline
+        with virtual_time_limits(self.clock):
+            if operation is Operation.START:
+                return self.api.start_export(self.job, {})
+            if operation is Operation.BUNDLE:
+                return self.api.make_bundle(self.job)
+            if operation is Operation.READ_AGENT:
+                return self.api.read_agent_job(self.job, deadline=at)
+            return self.api.read_export(self.job, deadline=at)
+
+    def read(self, *, deadline: float = math.inf) -> Any:
+        return self.call(Operation.READ_EXPORT, deadline=deadline)
+
+    def failure(self, operation: Operation = Operation.READ_EXPORT, *, deadline: float = math.inf) -> ActionError:
+        with pytest.raises(ActionError) as caught:
+            self.call(operation, deadline=deadline)
+        return caught.value
+
+    @property
+    def retries(self) -> list[tuple[float, float]]:
+        """For how long the calls were to be retried, and the first pauses."""
+        return [(budget, pause) for server, _, budget, pause in self.events.of("retrying") if server == API]
+
+    @property
+    def recoveries(self) -> list[float]:
+        return [after for _, after in self.events.of("recovered")]
+
+
+def agent_job(job_id: str = AGENT_ID) -> Job:
+    return Job(mode=AGENT, project_id=PROJECT, job_id=job_id)
+
+
+def started_job(clock_time: float = 5000.0) -> Job:
+    """Return a job that this run has just started."""
+    return Job(mode=EXPORT, domain=DOMAIN, job_id=EXPORT_ID, started_at=clock_time)

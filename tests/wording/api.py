@@ -1,0 +1,197 @@
+"""The API.
+
+What each operation of the API says about the faults of `tests/faults.py`, while it is retried and when it fails. The causes and
+advice that hold for a whole `failureReason` are in [Failures](failures.md). Faults above one text have the same text, but for the
+numbers and names of statuses.
+"""
+
+import re
+from typing import Any
+
+import pytest
+
+from admin_api_simulator import Fault
+from docs_platform_action.api.calls import Call
+from docs_platform_action.errors import ActionError, Cancelled
+from docs_platform_action.http.client import Request
+from docs_platform_action.http.connection import AbortableRequest
+from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.job import Job
+from docs_platform_action.models import EXPORT
+from tests.faults import FAULTS, JSON, Nature, Operation, Row
+from tests.keys import ADMIN_KEY
+from tests.unit.api.talk import Step, Talk, agent_job, started_job
+from tests.virtual_platform import STORAGE_URL, Trouble
+from tests.wording.page import Sections
+
+NORMAL = f'{{"status": "completed", "jobId": "se_1", "bundleUrl": "{STORAGE_URL}/b.tar.gz"}}'
+OPERATIONS = {
+    "Starting an export": Operation.START,
+    "Reading the status of an export": Operation.READ_EXPORT,
+    "Reading the status of an agent job": Operation.READ_AGENT,
+    "Making the link of a bundle": Operation.BUNDLE,
+}
+SAID_BY_THE_VERSION = {413, 422}  # Python's phrases for these depend on its version
+UNUSABLE = {Nature.MISSING_FIELD, Nature.UNUSABLE_FIELD}  # their texts are on another page
+EXAMPLE = "An example of an error"
+LOCATIONS = (
+    "https://login.example.com/sso?token=secret",
+    "https://user:secret@login.example.com:8443/sso#secret",
+    "https://login.example.com",
+    "//login.example.com/sso",
+    "/elsewhere?secret",
+    "?secret",
+    "elsewhere",
+    "http://:80",
+    "https://[secret",
+    "",
+)
+
+
+def sections() -> Sections:
+    """Return the texts of each operation, and those of special situations."""
+    known: set[str] = set()
+    operations = {title: _of_operation(operation, known) for title, operation in OPERATIONS.items()}
+    return {
+        **operations,
+        "Redirects": {location or "an empty target": _redirected(location) for location in LOCATIONS},
+        "A wrong `base-url`": _wrong_base_url(),
+        "Outages": _outages(),
+        "Invalid responses": _invalid(),
+    }
+
+
+def _of_operation(operation: Operation, known: set[str]) -> dict[str, str]:
+    """Return the texts that no earlier operation has, one for all faults that differ only in the status."""
+    situations: dict[str, list[str]] = {}
+    texts: dict[str, str] = {}
+    for row in FAULTS:
+        if row.group not in {"Redirects", "Statuses", "Bodies"} or row.status in SAID_BY_THE_VERSION or row.nature in UNUSABLE:
+            continue
+        text = _of_fault(row, operation)
+        key = re.sub(r'\b[0-9]{3}( \([a-z -]+\))?|said: ".*"', "status", text)
+        if text and key not in known:
+            situations.setdefault(key, []).append(row.name)
+            texts.setdefault(key, text)
+    known.update(texts)
+    return {"\n".join(names): texts[key] for key, names in situations.items()}
+
+
+def _of_fault(row: Row, operation: Operation) -> str:
+    job = agent_job() if operation is Operation.READ_AGENT else started_job()
+    return told(Talk(row.trouble_in(NORMAL), tolerance=60, job=job), operation)
+
+
+def told(talk: Talk, operation: Operation = Operation.READ_EXPORT, **options: Any) -> str:
+    """Return what a call announces and how it fails, without what all errors of a kind say."""
+    try:
+        talk.call(operation, **options)
+    except ActionError as error:
+        lines = [f"{message}. [a retry]" for _, message, *_ in talk.events.of("retrying")]
+        return "\n".join([*lines, *text_of(error)])
+    return ""
+
+
+def text_of(error: ActionError) -> list[str]:
+    """Return the lines of an error, without what all errors of its kind say."""
+    cause = error.cause if error.cause != error.default_cause else ""
+    remedy = error.remedy if error.remedy != error.default_remedy else ""
+    return [line for line in (error.summary, *error.details, cause, remedy) if line]
+
+
+def _redirected(location: str) -> str:
+    return told(Talk(Fault(status=302, headers={"Location": location})))
+
+
+def _wrong_base_url() -> dict[str, str]:
+    page = Fault(status=404, body="<html>", headers={"Content-Type": "text/html; charset=utf-8"})
+    api = Fault(status=404, json={"error": "no such endpoint"})
+    method = Fault(status=405, body=b"")
+    coded = Fault(status=404, body=b"\x1b\x10\x00", headers={**JSON, "Content-Encoding": "br"})
+    unknown = Fault(status=404, json={"error": "domain not found"})
+    job = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1", status="running")
+    return {
+        "A start that gets a web page": told(Talk(page), Operation.START),
+        "A start that gets 404, and a text that no API sends for an unknown domain": told(Talk(api), Operation.START),
+        "A start that gets 405": told(Talk(method), Operation.START),
+        "A start that gets a compressed page": told(Talk(coded), Operation.START),
+        "A start that gets 404, and the API's text": told(Talk(unknown), Operation.START),
+        "The first read of a job gets a web page": told(Talk(page)),
+        "A later read of a job gets a web page": told(Talk(page, job=job)),
+    }
+
+
+def _outages() -> dict[str, str]:
+    def lasting(seconds: float, tolerance: float) -> str:
+        return told(Talk(Fault(status=502), tolerance=tolerance, seconds=seconds, jitter=lambda _: tolerance))
+
+    def lost(first: Step = None, **flags: Any) -> str:
+        def lose(_request: AbortableRequest) -> Trouble:
+            raise NetworkError(EXAMPLE, **{"maybe_processed": False, **flags})
+
+        talk = Talk(first, lose, tolerance=100) if first else Talk(lose, tolerance=100)
+        if first:
+            told(talk)
+        return told(talk)
+
+    asked = Fault(status=429, headers={"Retry-After": "108000"})
+    alone = Talk(Fault(status=500), tolerance=100)
+    alone.clock.on_sleep = lambda: setattr(alone.api.breaker, "answered_at", alone.clock.monotonic())
+    full = Talk(asked, tolerance=100)
+    full.clock.on_sleep = lambda: setattr(full.api.breaker, "answered_at", full.clock.monotonic())
+    quoted = Fault(status=500, json={"error": "disk full"})
+    return {
+        "Attempts that take 9 s": lasting(9, 100),
+        "Attempts that take 0.4 s": lasting(0.4, 100),
+        "A tolerance of 250 ms": lasting(0, 0.25),
+        "A start that is refused, with a pause": told(Talk(asked, tolerance=100), Operation.START),
+        "A start after another error": told(
+            Talk(Fault(status=429), Fault(status=503, headers={"Retry-After": "9"}), tolerance=9), Operation.START
+        ),
+        "One job while the others get responses": told(alone),
+        "A full platform while the others get responses": told(full),
+        "The last of several errors": told(Talk(Fault(status=502), quoted, tolerance=1)),
+        "The last of several errors before a deadline": told(Talk(Fault(status=502), quoted), deadline=1),
+        "A new job that stays unknown": told(Talk(Fault(status=404), tolerance=9, job=started_job())),
+        "A request that is cancelled, in the debug log": _cancelled(),
+        "No connection": lost(),
+        "A name that does not exist": lost(is_unresolved=True, is_unknown_host=True),
+        "A connection that is lost": lost(maybe_processed=True),
+        "No connection after a response": lost(Fault(status=404)),
+        "No connection to a proxy": lost(is_proxy_error=True),
+    }
+
+
+def _cancelled() -> str:
+    def cancel(_request: AbortableRequest) -> Trouble:
+        raise Cancelled("cancelled")
+
+    talk = Talk(cancel)
+    told(talk)
+    ((_, outcome, *_),) = talk.events.of("request_ended")
+    return str(outcome)
+
+
+def _invalid() -> dict[str, str]:
+    other = Job(mode=EXPORT, domain="other.example.com")
+    mixed_up = Talk(Fault(json={"jobId": "se_1"}), others=[other])
+    mixed_up.api.start_export(other, {})
+
+    def refuse(_body: object) -> None:
+        raise ValueError("an example of an error")
+
+    invalid = Talk(Fault(json={}))
+    call = Call(job=invalid.job, request=Request(method="POST", url="/an/example"), read=refuse, idempotent=False)
+    with pytest.raises(ActionError) as caught:
+        invalid.api.send(call)
+    echo = Fault(json={"status": "running", "jobId": f"se_{ADMIN_KEY}"})
+    return {
+        "A start that gets the job of another domain": told(mixed_up, Operation.START),
+        "The status of another agent job": told(
+            Talk(Fault(json={"id": "aj_2" * 40, "status": "active"}), job=agent_job()), Operation.READ_AGENT
+        ),
+        "A start that gets invalid fields": "\n".join(text_of(caught.value)),
+        "A start that gets the key": told(Talk(echo), Operation.START),
+        "A status with the key": told(Talk(echo)),
+        "A body without a type": told(Talk(Fault(body=b"{", headers={"Content-Type": ""}), tolerance=1)),
+    }
