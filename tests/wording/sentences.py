@@ -1,7 +1,7 @@
 """Check that each sentence of the package stands on one page of `tests/wording`, and nowhere else in the tests.
 
 `python -m tests.wording.sentences` is a part of `make lint`. A sentence is what the code says between two values: a text of at
-least three words and not a docstring.
+least four words that does not document the code.
 """
 
 import ast
@@ -14,8 +14,8 @@ from typing import Final
 from tests.wording.page import FOLDER
 
 ROOT: Final = Path(__file__).parents[2]
-MIN_CHARACTERS: Final = 15
-_SENTENCE: Final = re.compile(r"(?:.*?[A-Za-z]{2,}){3}")
+MIN_WORDS: Final = 4
+_WORD: Final = re.compile("[A-Za-z]{2}")
 _BETWEEN_LITERALS: Final = re.compile(r'"\s*\n\s*f?"')
 
 
@@ -35,7 +35,7 @@ def _texts(tree: ast.Module) -> Iterator[str]:
 def _split(text: str) -> Iterator[str]:
     for line in text.splitlines():
         sentence = line.strip(" .,:;\"'`()")
-        if len(sentence) >= MIN_CHARACTERS and _SENTENCE.match(sentence):
+        if sum(_WORD.match(word) is not None for word in sentence.split()) >= MIN_WORDS:
             yield sentence
 
 
