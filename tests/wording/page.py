@@ -11,7 +11,7 @@ Sections = Mapping[str, Mapping[str, str]]
 """The text that people read, by the situation in which they read it, by section."""
 
 FOLDER: Final = Path(__file__).parent
-NAMES: Final = ("inputs", "runs", "failures", "jobs", "api", "network", "archives")
+NAMES: Final = ("inputs", "runs", "failures", "jobs", "api", "network", "bundles", "archives")
 """The pages, each made by the function `sections` of the module with this name, whose docstring introduces it."""
 
 

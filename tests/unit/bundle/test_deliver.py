@@ -21,6 +21,8 @@ from docs_platform_action.bundle.storage import StorageResponse
 from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import (
+    DENIED_CAUSE,
+    DENIED_REMEDY,
     ActionError,
     Cancelled,
     DownloadFailed,
@@ -664,6 +666,13 @@ def test_a_fault_of_the_file_system_fails_its_step_and_leaves_the_files_of_other
     assert type(error) is fault.failure
     assert isinstance(error.__cause__, OSError)
     assert (delivery.files, delivery.paths) == ([*fault.left], fault.in_job)
+
+
+@pytest.mark.parametrize("name", ["Writing is denied", "Writing is not permitted"])
+def test_the_failure_of_a_denied_write_says_what_probably_denies_it(delivery: Delivery, name: str) -> None:
+    error = failed(delivery, name)
+
+    assert (error.cause, error.remedy) == (DENIED_CAUSE, DENIED_REMEDY)
 
 
 def test_a_disk_that_is_full_only_when_the_archive_is_closed_is_reported(delivery: Delivery) -> None:

@@ -20,6 +20,7 @@ from docs_platform_action.bundle.download import MAX_BUNDLE_BYTES, Download
 from docs_platform_action.bundle.storage import StorageResponse
 from docs_platform_action.errors import ActionError, Advice, DownloadFailed, Rejected
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.retry import PROXY
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, STORAGE, Bundle, Downloaded
 from docs_platform_action.redaction import Redactor
@@ -440,10 +441,7 @@ RESUMED: Mapping[str, Case] = {
         requests=[WHOLE, after(2000), WHOLE],
         saved=PACKED,
     ),
-    **{
-        f"The link is refused with {status}": Case(answers=[Answer(status=status)], requests=[WHOLE, WHOLE], links=2)
-        for status in (400, 401, 403, 404, 410)
-    },
+    "The link is refused": Case(answers=[Answer(status=403)], requests=[WHOLE, WHOLE], links=2),
 }
 """Downloads that succeed."""
 
@@ -466,6 +464,7 @@ FAILED: Mapping[str, Case] = {
         answers=[Answer(error=BadHandshake("An example of an error", maybe_processed=False))] * 2, requests=[WHOLE] * 2
     ),
     "The connection breaks again and again": Case(answers=[half({})] * 2, requests=[WHOLE] * 2),
+    "The connection breaks, and the size is unknown": Case(answers=[half({}, is_length_known=False)] * 2, requests=[WHOLE] * 2),
     "The storage is overloaded": Case(
         answers=[Answer(status=503, body=b"<Code>SlowDown</Code>", headers={"X-Request-Id": "req-7"})] * 2, requests=[WHOLE] * 2
     ),
@@ -475,10 +474,7 @@ FAILED: Mapping[str, Case] = {
     ),
     "Each new link leads nowhere": Case(answers=[Answer(status=404)] * 3, requests=[WHOLE] * 3, links=3),
     "Each new link leads to what was removed": Case(answers=[Answer(status=410)] * 3, requests=[WHOLE] * 3, links=3),
-    **{
-        f"The storage refuses the request with {status}": Case(answers=[Answer(status=status)], requests=[WHOLE])
-        for status in (405, 406, 412, 451, 499)
-    },
+    "The storage refuses the request": Case(answers=[Answer(status=451)], requests=[WHOLE]),
     "The rest is not of the bundle": Case(answers=[half(), rest({})], requests=[WHOLE, after(HALF)]),
     "A part is longer than its range": Case(
         answers=[
@@ -522,6 +518,22 @@ def test_a_download_fails_after_the_last_attempt_that_makes_sense(name: str) -> 
 
     assert isinstance(error, DownloadFailed)
     assert (fetch.storage.requested, len(fetch.storage.links)) == ([*FAILED[name].requests], FAILED[name].links)
+
+
+@pytest.mark.parametrize("status", [405, 406, 412, 416, 499])
+def test_a_refusal_that_is_not_about_the_link_is_final_unless_it_is_about_a_range(status: int) -> None:
+    fetch = Fetch(*[Answer(status=status)] * 2, tolerance=0.1)
+
+    assert isinstance(fetch.failure(), DownloadFailed)
+    assert len(fetch.storage.requested) == (2 if status == 416 else 1)
+
+
+def test_a_proxy_at_fault_is_named() -> None:
+    error = NetworkError("The proxy refused the connection", maybe_processed=False, is_proxy_error=True)
+
+    failure = Fetch(*[Answer(error=error)] * 2, tolerance=0.1).failure()
+
+    assert (failure.cause, failure.remedy) == (PROXY["cause"], PROXY["remedy"])
 
 
 def test_the_request_id_of_the_last_response_is_in_the_failure() -> None:
@@ -608,8 +620,9 @@ class TestOutage:
 
 
 class TestRefusal:
-    def test_the_first_is_retried_without_a_pause_with_the_new_link_in_the_job(self) -> None:
-        fetch, links = Fetch(Turn(status=403)), list[Bundle | None]()
+    @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+    def test_the_first_is_retried_without_a_pause_with_the_new_link_in_the_job(self, status: int) -> None:
+        fetch, links = Fetch(Turn(status=status)), list[Bundle | None]()
         fetch.events.link_renewed = lambda job: links.append(job.bundle)  # type: ignore[method-assign]
 
         fetch()

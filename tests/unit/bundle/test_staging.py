@@ -67,33 +67,19 @@ class TestParts:
         with stage(tmp_path / "result", None, Cleanups()) as staged:
             assert mode(staged.path) & 0o077 == 0
 
-    def test_an_unpublished_part_is_removed(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None, Cleanups()) as staged:
+    @pytest.mark.parametrize("is_published", [False, True])
+    @pytest.mark.parametrize("fails", [False, True])
+    def test_only_a_published_one_stays(self, stage: Stage, tmp_path: Path, is_published: bool, fails: bool) -> None:
+        error = pytest.raises(LookupError) if fails else contextlib.nullcontext()
+
+        with error, stage(tmp_path / "result", None, Cleanups()) as staged:
             fill(staged)
-
-        assert tree(tmp_path) == []
-
-    def test_a_failed_part_is_removed(self, stage: Stage, tmp_path: Path) -> None:
-        def fail() -> None:
-            with stage(tmp_path / "result", None, Cleanups()) as staged:
-                fill(staged)
-                raise LookupError
-
-        with pytest.raises(LookupError):
-            fail()
-
-        assert tree(tmp_path) == []
-
-    def test_a_published_result_stays_after_an_error(self, stage: Stage, tmp_path: Path) -> None:
-        def fail() -> None:
-            with stage(tmp_path / "result", None, Cleanups()) as staged:
+            if is_published:
                 staged.publish()
+            if fails:
                 raise LookupError
 
-        with pytest.raises(LookupError):
-            fail()
-
-        assert tree(tmp_path) == ["result"]
+        assert tree(tmp_path)[:1] == (["result"] if is_published else [])
 
     def test_a_published_part_is_not_removed(self, stage: Stage, tmp_path: Path) -> None:
         parent = tmp_path / "a"
@@ -243,72 +229,49 @@ def _strict_umask() -> Generator[None]:
 
 
 @pytest.mark.usefixtures("_strict_umask")
-class TestModes:
-    def test_a_file_can_be_read_by_all_whatever_the_umask_says(self, tmp_path: Path) -> None:
-        with staged_file(tmp_path / "a" / "b" / "result", None, Cleanups()) as staged:
-            staged.publish()
+def test_all_can_read_the_result_whatever_the_umask_says(stage: Stage, tmp_path: Path) -> None:
+    with stage(tmp_path / "a" / "b" / "result", None, Cleanups()) as staged:
+        staged.publish()
 
-        assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, 0o644]
-
-    def test_so_can_a_folder(self, tmp_path: Path) -> None:
-        with staged_folder(tmp_path / "a" / "b" / "result", None, Cleanups()) as staged:
-            staged.publish()
-
-        assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, 0o755]
+    result = 0o755 if (tmp_path / "a" / "b" / "result").is_dir() else 0o644
+    assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, result]
 
 
 class TestPublishing:
-    def test_a_file_is_replaced(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("is_published", [True, False])
+    def test_a_file_is_replaced_when_it_is_published(self, tmp_path: Path, is_published: bool) -> None:
         target = tmp_path / "result"
         target.write_text("old")
 
         with staged_file(target, None, Cleanups()) as staged:
             fill(staged)
             assert target.read_text() == "old"
-            staged.publish()
+            if is_published:
+                staged.publish()
 
-        assert target.read_text() == "new"
+        assert (tree(tmp_path), target.read_text()) == (["result"], "new" if is_published else "old")
 
-    def test_a_failure_leaves_the_old_file_as_it_was(self, tmp_path: Path) -> None:
-        target = tmp_path / "result"
-        target.write_text("old")
-
-        with staged_file(target, None, Cleanups()) as staged:
-            fill(staged)
-
-        assert (tree(tmp_path), target.read_text()) == (["result"], "old")
-
-    def test_a_folder_replaces_an_empty_one(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("is_published", [True, False])
+    def test_a_folder_replaces_an_empty_one_when_it_is_published(self, tmp_path: Path, is_published: bool) -> None:
         target = tmp_path / "result"
         target.mkdir(0o700)
 
         with staged_folder(target, None, Cleanups()) as staged:
             fill(staged)
-            staged.publish()
+            if is_published:
+                staged.publish()
 
-        assert tree(tmp_path) == ["result", "result/index.html"]
-        assert mode(target) == 0o755
-
-    def test_an_empty_folder_stays_if_nothing_is_published(self, tmp_path: Path) -> None:
-        (tmp_path / "result").mkdir()
-
-        with staged_folder(tmp_path / "result", None, Cleanups()) as staged:
-            fill(staged)
-
-        assert tree(tmp_path) == ["result"]
+        assert tree(tmp_path) == (["result", "result/index.html"] if is_published else ["result"])
+        assert mode(target) == (0o755 if is_published else 0o700)
 
     def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(self, tmp_path: Path) -> None:
         target = tmp_path / "result"
 
-        def publish() -> None:
-            with staged_folder(target, None, Cleanups()) as staged:
-                fill(staged)
-                target.mkdir()
-                (target / "other").write_text("mine")
-                staged.publish()
-
-        with pytest.raises(OSError, match="not empty"):
-            publish()
+        with pytest.raises(OSError, match="not empty"), staged_folder(target, None, Cleanups()) as staged:
+            fill(staged)
+            target.mkdir()
+            (target / "other").write_text("mine")
+            staged.publish()
 
         assert tree(tmp_path) == ["result", "result/other"]
         assert (target / "other").read_text() == "mine"
@@ -319,13 +282,9 @@ class TestPublishing:
     ) -> None:
         target, stage = tmp_path / "result", staged_file if made is Path.mkdir else staged_folder
 
-        def publish() -> None:
-            with stage(target, None, Cleanups()) as staged:
-                made(target)
-                staged.publish()
-
-        with pytest.raises(error):
-            publish()
+        with pytest.raises(error), stage(target, None, Cleanups()) as staged:
+            made(target)
+            staged.publish()
 
         assert tree(tmp_path) == ["result"]
 
@@ -336,28 +295,18 @@ def file_system(monkeypatch: pytest.MonkeyPatch) -> FileSystem:
 
 
 class TestOwner:
-    def test_a_file_and_the_folders_made_for_it_get_the_owner(self, file_system: FileSystem, tmp_path: Path) -> None:
+    def test_the_part_and_the_folders_made_for_it_get_the_owner(
+        self, file_system: FileSystem, stage: Stage, tmp_path: Path
+    ) -> None:
+        owner = Owner(*OWNER)
         (tmp_path / "a").mkdir()
 
-        with staged_file(tmp_path / "a" / "b" / "c" / "result", Owner(*OWNER), Cleanups()) as staged:
+        with stage(tmp_path / "a" / "b" / "c" / "result", owner, Cleanups()) as staged:
             part = staged.path
             staged.publish()
 
         assert file_system.given == [f"{tmp_path}/a/b", f"{tmp_path}/a/b/c", str(part)]
-
-    def test_a_folder_gets_the_owner(self, file_system: FileSystem, tmp_path: Path) -> None:
-        with staged_folder(tmp_path / "result", Owner(*OWNER), Cleanups()) as staged:
-            part = staged.path
-            staged.publish()
-
-        assert file_system.given == [str(part)]
-
-    def test_the_owner_is_set_before_the_result_is_published(self, file_system: FileSystem, tmp_path: Path) -> None:
-        with staged_file(tmp_path / "result", Owner(*OWNER), Cleanups()) as staged:
-            staged.publish()
-
-        assert file_system.given != []
-        assert str(tmp_path / "result") not in file_system.given
+        assert owner.chown_error is None
 
     def test_a_file_system_without_chown_is_not_a_failure(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
@@ -370,25 +319,12 @@ class TestOwner:
         assert (tmp_path / "a" / "result").exists()
         assert owner.chown_error == os.strerror(errno.EPERM)
 
-    def test_a_chown_without_an_error_is_recorded_as_such(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
-        owner = Owner(*OWNER)
-
-        with stage(tmp_path / "result", owner, Cleanups()) as staged:
-            staged.publish()
-
-        assert (owner.chown_error, len(file_system.given)) == (None, 1)
-
     def test_a_faulty_file_system_is_a_failure(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
         owner = Owner(*OWNER)
-
-        def publish() -> None:
-            with stage(tmp_path / "a" / "result", owner, Cleanups()) as staged:
-                staged.publish()
-
         file_system.error = errno.EIO
 
-        with pytest.raises(OSError, match="Input/output error"):
-            publish()
+        with pytest.raises(OSError, match="Input/output error"), stage(tmp_path / "a" / "result", owner, Cleanups()):
+            pytest.fail("there is no part to work on")
 
         assert owner.chown_error is None
         assert tree(tmp_path) == []
