@@ -65,7 +65,7 @@ quick: check-python  ## check style, types, imports, prose and pages, and run th
 announce-test:
 	@echo "make test takes about 15 minutes on two cores. make quick takes less than one: style, types and unit tests."
 
-test: announce-test lint  ## check and test everything, in about 15 minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
+test: announce-test lint $(DRAWING)  ## check and test everything, in about 15 minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@fuzz=$$([ -z "$$($(BIN)/python -m tests.image_python)" ] || echo --ignore=tests/fuzz) && \
 		$(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 --cov --cov-report=term $$fuzz
 	@$(MAKE) --no-print-directory test-on-image-python

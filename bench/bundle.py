@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -38,6 +38,7 @@ from urllib.parse import urlsplit
 
 import large_site
 import requests
+from needs import need_programs
 from paced_relay import PacedRelay
 
 from admin_api_simulator import Simulator
@@ -112,19 +113,20 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="turns of each side")
     parser.add_argument("--files", type=int, default=FILES, metavar="N", help="files of the site")
     parser.add_argument("--mib", type=int, default=SITE_MIB, metavar="MIB", help="size of the site, unpacked")
+    parser.add_argument(
+        "--other-sites", type=int, default=len(SIZES), metavar="N", help="other sites for the memory, the smallest first"
+    )
     parser.add_argument("--folder", type=Path, help="where to work; the system's temporary folder otherwise")
     options = parser.parse_args()
-    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
-    if missing:
-        raise SystemExit(f"missing programs: {', '.join(missing)}")
+    need_programs(*TOOLS)
     with tempfile.TemporaryDirectory(prefix="bundle-", dir=options.folder) as folder:
-        return _measure(Path(folder), options.rounds, (options.files, options.mib))
+        return _measure(Path(folder), options.rounds, (options.files, options.mib), SIZES[: options.other_sites])
 
 
-def _measure(folder: Path, rounds: int, size: tuple[int, int]) -> int:
+def _measure(folder: Path, rounds: int, size: tuple[int, int], other_sizes: Sequence[tuple[int, int]]) -> int:
     ratios: dict[tuple[str, int | None], tuple[float, ...]] = {}
     peaks: list[tuple[str, int, int, float]] = []
-    for files, mib in (*SIZES, size):
+    for files, mib in (*other_sizes, size):
         for archive in _packed(folder, files, mib):
             with _served(archive) as platform:
                 peaks.append((archive.name, files, mib, _peak_mib(platform, folder, files)))

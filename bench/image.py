@@ -20,6 +20,8 @@ from typing import IO, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests have the helpers for images
 
+from bench.needs import need_engine
+
 from tests.container.stripped_base import base_of, built_on, stripped
 from tests.engine import ROOT, copy_action, docker, temporary_tag
 
@@ -61,10 +63,7 @@ class Layer:
 
 def main() -> int:
     """Build the image, and write the section."""
-    try:
-        docker("version")
-    except (AssertionError, OSError) as error:
-        raise SystemExit(f"this needs a container engine: {error}") from error
+    need_engine()
     with tempfile.TemporaryDirectory(prefix="image-") as folder:
         (empty := Path(folder, "base")).mkdir()
         base = base_of((ROOT / "Dockerfile").read_text())

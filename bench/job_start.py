@@ -26,10 +26,11 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests have the helpers for images and registries
 
-from bench.own_engine import Engine, missing_programs, own_engine
+from bench.needs import need_engine, need_programs, need_root
+from bench.own_engine import PROGRAMS, Engine, own_engine
 
 from tests.container.stripped_base import base_of, stripped
-from tests.engine import ROOT, copy_action, docker, remove_image
+from tests.engine import ROOT, build_image, copy_action, docker, remove_image, temporary_tag
 from tests.registry import manifest, registry
 
 MAX_BYTES: Final = 3_000_000
@@ -54,6 +55,8 @@ FROM {base}
 COPY requirements.txt /
 RUN python -m pip install --no-cache-dir --no-deps --ignore-installed --only-binary :all: --requirement /requirements.txt
 """
+TINY: Final = "FROM {base}\nCOPY requirements* /requirements/\n"
+"""Builds in a second from the folder of either image."""
 PULL: Final = "pull"
 CLASSIC: Final = "classic builder"
 BUILDKIT: Final = "BuildKit"
@@ -104,33 +107,33 @@ Turn = tuple[str, bool, str]
 def main() -> int:
     """Measure all turns, and write the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="turns of each kind")
-    rounds = parser.parse_args().rounds
-    if missing := [program for program in ("docker-registry", "skopeo") if shutil.which(program) is None] + missing_programs():
-        raise SystemExit(f"this needs {', '.join(missing)}")
-    try:
-        docker("version")
-    except (AssertionError, OSError) as error:
-        raise SystemExit(f"this needs a container engine with the base image: {error}") from error
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="turns of each kind")
+    parser.add_argument(
+        "--tiny-images", action="store_true", help="use a base of one file and images of a few, to try this program"
+    )
+    options = parser.parse_args()
+    need_root()
+    need_programs("docker-registry", "skopeo", *PROGRAMS)
+    need_engine()
     with tempfile.TemporaryDirectory(prefix="job-") as name:
         folder = Path(name)
         for part in ("registry", "engine", "base"):
             (folder / part).mkdir()
         with (
             registry(folder / "registry") as host,
-            pushed_base(host, folder / "base") as base,
+            pushed_base(host, folder / "base", tiny=options.tiny_images) as base,
             own_engine(folder / "engine") as own,
         ):
-            images = [publish(own, host, base, context) for context in contexts(folder, base)]
-            seconds = measure(own, images, base, folder / "registry" / "registry.log", rounds)
+            images = [publish(own, host, base, context) for context in contexts(folder, base, tiny=options.tiny_images)]
+            seconds = measure(own, images, base, folder / "registry" / "registry.log", options.rounds)
     return report({image.name: image for image in images}, seconds)
 
 
 @contextmanager
-def pushed_base(host: str, folder: Path) -> Iterator[str]:
-    """Push the base without byte code to the registry, and return its name there."""
+def pushed_base(host: str, folder: Path, *, tiny: bool = False) -> Iterator[str]:
+    """Push the base without byte code, or one of a single file, to the registry, and return its name there."""
     name = f"{host}/base:1"
-    with stripped(base_of((ROOT / "Dockerfile").read_text()), folder) as base:
+    with tiny_base(folder) if tiny else stripped(base_of((ROOT / "Dockerfile").read_text()), folder) as base:
         docker("tag", base, name)
         try:
             docker("push", name, timeout_seconds=600)
@@ -139,15 +142,30 @@ def pushed_base(host: str, folder: Path) -> Iterator[str]:
     yield name
 
 
-def contexts(folder: Path, base: str) -> list[Path]:
-    """Write the folders that the images are built from, each with the image's name."""
+def contexts(folder: Path, base: str, *, tiny: bool = False) -> list[Path]:
+    """Write the folders that the images are built from, each with the image's name. Tiny images only copy a few files."""
     action = copy_action(folder / OURS)
     dockerfile = (action / "Dockerfile").read_text()
     (action / "Dockerfile").write_text(dockerfile.replace(f"FROM {base_of(dockerfile)}", f"FROM {base}"))
     (compared := folder / COMPARED).mkdir()
     shutil.copy(REQUIREMENTS, compared / "requirements.txt")
     (compared / "Dockerfile").write_text(RECIPE.format(base=base))
+    if tiny:
+        for context in (action, compared):
+            (context / "Dockerfile").write_text(TINY.format(base=base))
     return [action, compared]
+
+
+@contextmanager
+def tiny_base(folder: Path) -> Iterator[str]:
+    """Build an image of a single file, and return its tag."""
+    tag = temporary_tag()
+    (folder / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /base/\n")
+    build_image(tag, folder)
+    try:
+        yield tag
+    finally:
+        remove_image(tag)
 
 
 def publish(engine: Engine, host: str, base: str, context: Path) -> Image:

@@ -1,7 +1,6 @@
 """A container engine that shares nothing with the machine's engine, so that a benchmark can remove everything in it."""
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,14 +11,9 @@ from typing import Final
 CLIENT: Final = "/usr/bin/docker"
 """The client that Linux packages install. It can use BuildKit; a newer client without buildx, such as a static one, cannot."""
 PROGRAMS: Final = ("dockerd", "unshare", CLIENT)
+"""The programs that `own_engine` needs; it also needs the rights of root."""
 START_SECONDS: Final = 60.0
 MAX_SECONDS: Final = 600.0
-
-
-def missing_programs() -> list[str]:
-    """Return what an engine needs and this machine does not have."""
-    root = [] if os.geteuid() == 0 else ["the rights of root"]
-    return [program for program in PROGRAMS if shutil.which(program) is None] + root
 
 
 class Engine:

@@ -17,6 +17,7 @@ workflows (1 MB of outputs a job, in UTF-16), and "Viewing job execution time" (
 Exits with 3 if a goal is missed.
 """
 
+import argparse
 import json
 import math
 import re
@@ -37,7 +38,9 @@ from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND
 STEPS: Final = ((1, 10), (10, 10), (100, 10), (100, 100), (1000, 10), (1000, 100))
 """Domains and `max-parallel`."""
 
+MOST: Final = 1000
 ALONE: Final = 100
+ON_SOCKETS: Final = 100
 
 MAX_REQUESTS: Final = 1.1
 MAX_SECONDS: Final = 1.05
@@ -84,9 +87,14 @@ Cost = Mapping[str, Any]
 
 def main() -> int:
     """Measure every case, and write the section."""
-    steps = [_virtual(f"{domains} {max_parallel}") for domains, max_parallel in STEPS]
-    alone = _virtual(f"{ALONE} alone")
-    real = [_real(1, 1), _real(100, 100)]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--domains", type=int, default=MOST, metavar="N", help="domains of the largest steps, at least 100")
+    parser.add_argument("--alone", type=int, default=ALONE, metavar="N", help="domains that are also exported in separate steps")
+    parser.add_argument("--on-sockets", type=int, default=ON_SOCKETS, metavar="N", help="parallel domains on real sockets")
+    options = parser.parse_args()
+    steps = [_virtual(f"{domains} {max_parallel}") for domains, max_parallel in STEPS if domains <= options.domains]
+    alone = _virtual(f"{options.alone} alone")
+    real = [_real(1, 1), _real(options.on_sockets, options.on_sockets)]
     section = Section(steps=steps, alone=alone, real=real)
     sys.stdout.write("".join(section.pieces()))
     missed = [*section.missed()]
@@ -123,12 +131,13 @@ class Section:
 
     def pieces(self) -> Iterator[str]:
         """Yield the section's parts."""
+        alone = len(self.alone)
         yield "## Many domains in one step\n"
         yield _paragraph(
             f"""
             The whole action runs in virtual time, on a platform that runs any number of exports at once and responds within
             0.3 s. Exports take 240 s in the median, at least 8 s and at most an hour, drawn for each domain from a seed. Each
-            of the first {ALONE} domains is also exported in a separate step, for comparison: steps of up to {ALONE} domains are
+            of the first {alone} domains is also exported in a separate step, for comparison: steps of up to {alone} domains are
             compared with the same domains, those of 1,000 with the mean. (The first domain alone is a short job: what must be
             constant is *ratio to alone*.)
             """
@@ -151,8 +160,8 @@ class Section:
         yield _paragraph(
             f"""
             Goal: at most {MAX_MEMORY:g} times the memory of one domain, `max-parallel` threads and {EXTRA_THREADS} more,
-            {MAX_ERRORS} errors, and a summary within GitHub's limit. Each of 1,000 domains takes {self._kib_per_domain:.0f} KiB
-            more: its log, its row and its link are kept until the end.
+            {MAX_ERRORS} errors, and a summary within GitHub's limit. Each of {self._largest["domains"]:,} domains takes
+            {self._kib_per_domain:.0f} KiB more: its log, its row and its link are kept until the end.
             """
         )
         yield _table(_SIZES, map(self._sizes, self.steps))
@@ -244,8 +253,12 @@ class Section:
         return float(cost["cpu_seconds"] / cost["domains"] / (like["cpu_seconds"] / 100)) if cost["domains"] >= 100 else 0.0
 
     @property
+    def _largest(self) -> Cost:
+        return max(self.steps, key=lambda cost: (cost["domains"], cost["peak_kib"]))
+
+    @property
     def _kib_per_domain(self) -> float:
-        one, many = self.steps[0], max(self.steps, key=lambda cost: (cost["domains"], cost["peak_kib"]))
+        one, many = self.steps[0], self._largest
         return float((many["peak_kib"] - one["peak_kib"]) / (many["domains"] - 1))
 
     def _matrix(self) -> Iterator[str]:

@@ -15,12 +15,17 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from itertools import accumulate, repeat
 from pathlib import Path
 from statistics import NormalDist
 from textwrap import fill
 from types import SimpleNamespace
 from typing import Final, cast
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # tests import this module from there
+
+from bench.needs import exit_without
 
 from docs_platform_action.context import Context
 from docs_platform_action.events import Events
@@ -371,6 +376,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED, metavar="N", help="seed of their durations")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the picture to this SVG file")
     options = parser.parse_args()
+    if options.plot is not None and find_spec("matplotlib") is None:
+        exit_without("matplotlib, which `make .venv/drawing` installs")
     durations = drawn_durations(options.jobs, options.seed)
     others = {name: of(pauses, durations) for name, pauses in OTHERS.items()}
     ours = {name: of_the_action(durations, shape) for name, shape in SHAPES.items()}

@@ -1,9 +1,9 @@
 """From a container's start to its first request, compared with a bare container with only `requests`: `python bench/startup.py`.
 
 Both images are built on the base that the Dockerfile names, but without byte code, like the public Python image. The bare one has
-`requests` and its dependencies, in the locked versions and installed and compiled in the same way, and runs `one_request.py`.
-They are started in turns with the command line of GitHub's runner, and a server on this machine records when the request's first
-byte arrives, on the clock of the start (CLOCK_MONOTONIC). The server rejects the request, and the container ends.
+`requests` and its dependencies, in the locked versions and installed and compiled in the same way, and `one_request.py` as its
+entry point. They are started in turns with the command line of GitHub's runner, and a server on this machine records when the
+request's first byte arrives, on the clock of the start (CLOCK_MONOTONIC). The server rejects the request, and the container ends.
 
 The same is measured in a container of the action's image without the engine, whose time varies (`starts_inside.py`): Python is
 started in turns with `one_request.py` and with the action, and the processor time of its threads until the request is read from
@@ -24,9 +24,9 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 import certifi
@@ -36,7 +36,9 @@ from admin_api_simulator.runner import variable_of
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests have the helpers for containers
 
-from tests.container.runner import Runner
+from bench.needs import need_engine
+
+from tests.container.runner import Runner, Step
 from tests.container.stripped_base import base_of, built_on, stripped
 from tests.engine import ROOT, copy_action, docker, temporary_tag
 
@@ -48,6 +50,8 @@ STARTS: Final = 40
 IMPORTS: Final = 15
 LARGEST: Final = 10
 MAX_SECONDS: Final = 120.0
+CHECK_SECONDS: Final = 0.5
+"""How often a wait for a request checks whether the container still runs."""
 NEEDED: Final = ("certifi", "charset-normalizer", "idna", "requests", "urllib3")
 """The distributions that `requests` needs."""
 
@@ -62,16 +66,18 @@ RUN python -m venv --without-pip /opt/action
 COPY requirements.txt /build/
 RUN python -m pip --python /opt/action install --no-compile --require-hashes --no-deps --only-binary :all: \\
         --requirement /build/requirements.txt
-COPY one_request.py /opt/action/
+COPY one_request.py /opt/action/entrypoint.py
 RUN /opt/action/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/action/lib
 FROM {base}
 COPY --from=build /opt/action /opt/action
 RUN ["/opt/action/bin/python", "-I", "-c", "\\
 import contextlib, requests\\n\\
 with contextlib.suppress(OSError): requests.post('http://127.0.0.1:9', json={{}})"]
-ENTRYPOINT ["/opt/action/bin/python", "-I", "-u", "/opt/action/one_request.py"]
 """
-"""Like the action's image; the request without a listener compiles every module that a request needs."""
+"""Like the action's image; the request without a listener compiles every module that a request needs.
+
+The program has the path of the action's entry point, which the runner passes to `docker run` (`action.yml`).
+"""
 
 TITLE: Final = "## From container start to the first request"
 TEXT: Final = """
@@ -106,9 +112,16 @@ class FirstBytes:
         self._arrivals: SimpleQueue[float] = SimpleQueue()
         threading.Thread(target=self._serve, daemon=True).start()
 
-    def wait(self) -> float:
-        """Return when the next request arrived, on the monotonic clock."""
-        return self._arrivals.get(timeout=MAX_SECONDS)
+    def wait(self, step: Step) -> float:
+        """Return when the next request arrived, on the monotonic clock. Exits with the log if the container sends none."""
+        deadline = time.monotonic() + MAX_SECONDS
+        while True:
+            may_send = step.is_running() and time.monotonic() < deadline
+            with suppress(Empty):
+                return self._arrivals.get(timeout=CHECK_SECONDS)
+            if not may_send:
+                state = "still runs" if step.is_running() else "ended"
+                raise SystemExit(f"the container {state} and has sent no request. Its log:\n{step.log()}")
 
     def _serve(self) -> None:
         while True:
@@ -129,18 +142,17 @@ class FirstBytes:
 def main() -> int:
     """Measure both containers and the processor time inside, and write the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="starts of each container")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="starts of each container")
+    parser.add_argument("--starts", type=int, default=STARTS, metavar="N", help="starts of each program inside a container")
+    parser.add_argument("--imports", type=int, default=IMPORTS, metavar="N", help="measurements of the imports of each program")
     options = parser.parse_args()
-    try:
-        docker("version")
-    except (AssertionError, OSError) as error:
-        raise SystemExit(f"this needs a container engine: {error}") from error
+    need_engine()
     with tempfile.TemporaryDirectory(prefix="startup-") as name, images(Path(name)) as (bare, action):
         waits = {
             "over http": measure(bare, action, options.rounds),
             "over https": measure(bare, action, options.rounds, trustme.CA()),
         }
-        inside = measure_inside(action)
+        inside = measure_inside(action, options.starts, options.imports)
     return report(waits, inside, options.rounds)
 
 
@@ -187,21 +199,24 @@ def first_request(image: str, server: FirstBytes, authority: trustme.CA | None) 
             (runner.workspace / "authority.pem").write_bytes(pem)
             (runner.workspace / "trusted.pem").write_bytes(Path(certifi.where()).read_bytes() + pem)
             inputs["ca-bundle"], env["TRUSTED"] = "authority.pem", "trusted.pem"
-        began = time.monotonic()
-        step = runner.start(inputs, env=env)
-        took = server.wait() - began
-        step.wait()
+        try:
+            began = time.monotonic()
+            step = runner.start(inputs, env=env)
+            took = server.wait(step) - began
+            step.wait()
+        finally:
+            runner.clean_up()
     return took
 
 
-def measure_inside(action: str) -> dict[str, Any]:
+def measure_inside(action: str, starts: int, imports: int) -> dict[str, Any]:
     """Run `starts_inside.py` in a container of the action's image, and return its measurements."""
     ours = "import gc; gc.disable(); import docs_platform_action.signals, docs_platform_action.main"
     instructions = {
         "programs": {"bare": ["-I", "-u", "-c", ONE_REQUEST.read_text()], "action": ["-I", "-u", "/opt/action/entrypoint.py"]},
-        "starts": STARTS,
+        "starts": starts,
         "codes": {"bare": "import gc; gc.disable(); import requests", "action": ours},
-        "imports": IMPORTS,
+        "imports": imports,
     }
     env = [argument for name, value in INPUTS.items() for argument in ("--env", f"{variable_of(name)}={value}")]
     with INSIDE_PROGRAM.open("rb") as program:
@@ -230,14 +245,14 @@ def report(waits: Mapping[str, list[tuple[float, float]]], inside: Mapping[str, 
         for scheme, pairs in waits.items()
     ]
     out += table(("container", "ratio to the bare one", "difference", "share of the goal", "difference of the fastest"), rows)
-    out += [INSIDE.format(starts=STARTS)]
+    out += [INSIDE.format(starts=len(inside["starts"]))]
     bare, ours = ([start[name] / 1e6 for start in inside["starts"]] for name in ("bare", "action"))
     rows = [
         (what, f"{of(ours) / of(bare):.2f}", f"{of(ours) - of(bare):.0f} ms", f"{(of(ours) - of(bare)) / MAX_MILLISECONDS:.0%}")
         for what, of in (("median", statistics.median), ("minimum", min))
     ]
     out += table(("processor time", "ratio to the bare program", "difference", "share of the goal"), rows)
-    out += [IMPORTED.format(imports=IMPORTS)]
+    out += [IMPORTED.format(imports=len(inside["imports"]))]
     out += table(("package", "modules", "share of `requests`"), further_imports(inside["imports"]))
     out += [MEANING]
     beyond = {scheme: more - MAX_MILLISECONDS for scheme, more in differences.items() if more > MAX_MILLISECONDS}

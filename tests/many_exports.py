@@ -1,7 +1,7 @@
 """Measures a step of many exports in virtual time: `python -m tests.many_exports DOMAINS MAX_PARALLEL` prints its cost as JSON.
 
 With `alone` as MAX_PARALLEL it exports each domain in a separate step and prints a list of costs.
-The whole action runs with a transport adapter as the platform, which runs any number of exports at once. The duration and
+The whole action runs with the simulated platform, which runs any number of exports at once. The duration and
 progress of an export are drawn from the domain's name, so a domain is the same in each step.
 """
 
@@ -13,29 +13,23 @@ import random
 import re
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import requests
-from requests.adapters import BaseAdapter
 
-from admin_api_simulator.runner import parse_outputs, runner_environment
-from docs_platform_action import main
-from docs_platform_action.http.connection import AbortableRequest
-from tests.keys import ADMIN_KEY
-from tests.unit.fakes import http_response
-from tests.virtual_run import SideBySide, default_inputs, in_virtual_time
+from admin_api_simulator import ExportPlan
+from tests.virtual_platform import VirtualPlatform
+from tests.virtual_run import run_virtually
 from tests.virtual_time import VirtualClock
 
 SEED: Final = 1
-BASE_URL: Final = "https://api.example.com"
 MEDIAN_SECONDS: Final = 240.0
 SIGMA: Final = 1.0
 BOUNDS_SECONDS: Final = (8.0, 3600.0)
@@ -56,8 +50,6 @@ LINK: Final = (
     "&X-Amz-Expires=3600&X-Amz-SignedHeaders=host&X-Amz-Signature={signature:064x}"
 )
 """A presigned link of minimum length; one with session credentials also has a token of some hundred characters."""
-
-_PATH: Final = re.compile(r"/v1/static-export/jobs(?:/se_(?P<domain>[^/]+)(?P<bundle>/bundle)?)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,77 +130,64 @@ class Cost:
     peak_kib: int
 
 
-class Platform(BaseAdapter):
-    """The transport adapter: responds for the drawn exports, and counts requests without keeping them."""
+class Platform(VirtualPlatform):
+    """Runs the drawn exports, and counts requests without keeping them."""
 
-    def __init__(self, clock: VirtualClock, draw_export: Callable[[str], Export]) -> None:
-        super().__init__()
-        self._clock, self._draw_export = clock, draw_export
+    def __init__(self, clock: VirtualClock, exports: Mapping[str, Export]) -> None:
+        chance = random.Random(SEED)  # noqa: S311  # not for secrets
+        super().__init__(clock, seconds=lambda _request: chance.uniform(*ANSWER_SECONDS), keep_requests=False)
+        self._exports = exports
         self._threads_before = threading.active_count() - 1
-        self._chance = random.Random(SEED)  # noqa: S311  # not for secrets
-        self._exports: dict[str, Export] = {}
-        self._started: dict[str, float] = {}
         self._recent: deque[float] = deque()
+        self._started: dict[str, float] = {}
         self._seen: set[str] = set()
         self.counts: Counter[str] = Counter()
         self.late_seconds: list[float] = []
         self.seconds = 0.0
-        self.most_in_a_second = self.jobs = self.max_jobs = self.threads = 0
+        self.most_in_a_second = self.max_jobs = self.threads = 0
+        for domain, export in exports.items():
+            error = "The site could not be built." if export.end == "failed" else None
+            self.simulator.plan_export(domain, ExportPlan(job_id=f"se_{domain}", seconds=export.seconds, error=error, bundle=b""))
+        self.simulator.override("start_export", self._start)
+        self.simulator.override("read_export", self._read)
+        self.simulator.override("make_bundle", self._bundle)
 
-    def close(self) -> None:
-        """Do nothing."""
-
-    def send(self, request: requests.PreparedRequest, **_options: Any) -> requests.Response:  # type: ignore[override]
-        """Respond to a request after some virtual time."""
-        assert isinstance(request, AbortableRequest)
-        request.mark_connected()
-        self._count_request()
-        self._clock.sleep(self._chance.uniform(*ANSWER_SECONDS))
-        self.seconds = self._clock.elapsed
-        found = _PATH.fullmatch(request.path_url)
-        assert found is not None, request.path_url
-        if found["domain"] is None:
-            assert isinstance(request.body, bytes)
-            return self._start(json.loads(request.body)["domain"])
-        return self._bundle(found["domain"]) if found["bundle"] else self._read(found["domain"])
-
-    def _count_request(self) -> None:
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        """Count a request, and respond to it."""
         now = self._clock.elapsed
         self._recent.append(now)
         while self._recent[0] <= now - 1.0:
             self._recent.popleft()
         self.most_in_a_second = max(self.most_in_a_second, len(self._recent))
         self.threads = max(self.threads, threading.active_count() - self._threads_before)
+        response = super().send(request, **options)
+        self.seconds = self._clock.elapsed
+        return response
 
-    def _start(self, domain: str) -> requests.Response:
+    def _start(self, job: dict[str, object]) -> dict[str, object]:
+        domain = str(job["jobId"]).removeprefix("se_")
         assert domain not in self._started, f"{domain} was started twice"
         self.counts["start"] += 1
-        self._exports[domain], self._started[domain] = self._draw_export(domain), self._clock.elapsed
-        self.jobs += 1
-        self.max_jobs = max(self.max_jobs, self.jobs)
-        return _answer(202, {"jobId": f"se_{domain}", "status": "queued"})
+        self._started[domain] = self._clock.elapsed
+        self.max_jobs = max(self.max_jobs, len(self._started) - len(self._seen))
+        return job
 
-    def _read(self, domain: str) -> requests.Response:
+    def _read(self, job: dict[str, object]) -> dict[str, object]:
         self.counts["read"] += 1
+        domain = str(job["domain"])
         export, age = self._exports[domain], self._clock.elapsed - self._started[domain]
-        status, share = export.status_at(age), export.share_at(age)
-        if status == export.end:
+        if job["status"] == export.end:
             assert domain not in self._seen, f"{domain} was read after its end was seen"
             self._seen.add(domain)
-            self.jobs -= 1
             self.late_seconds.append(age - export.seconds)
-        if status == "failed":
-            return _answer(200, {"status": status, "error": "The site could not be built."})
-        return _answer(200, {"status": status, "progress": int(100 * share), "pageCount": int(export.pages * share)})
+            return job
+        share = export.share_at(age)
+        return {"status": export.status_at(age), "progress": int(100 * share), "pageCount": int(export.pages * share)}
 
-    def _bundle(self, domain: str) -> requests.Response:
+    def _bundle(self, bundle: dict[str, object]) -> dict[str, object]:
         self.counts["bundle"] += 1
-        link = LINK.format(job=f"se_{domain}", signature=random.Random(domain).getrandbits(256))  # noqa: S311  # not for secrets
-        return _answer(200, {"bundleUrl": link, "expiresAt": (self._clock.now() + timedelta(hours=1)).isoformat()})
-
-
-def _answer(status: int, body: Mapping[str, object]) -> requests.Response:
-    return http_response(status, json.dumps(body).encode(), {})
+        job = urlsplit(str(bundle["bundleUrl"])).path.split("/")[2]
+        return bundle | {"bundleUrl": LINK.format(job=job, signature=random.Random(job).getrandbits(256))}  # noqa: S311  # not for secrets
 
 
 class _CountedLog(io.StringIO):
@@ -229,26 +208,14 @@ class _CountedLog(io.StringIO):
 def carry_out(names: Sequence[str], max_parallel: int, *, draw_export: Callable[[str], Export] = draw) -> Cost:
     """Export domains in one step; `draw_export` returns the export of a domain."""
     clock, log = VirtualClock(), _CountedLog()
-    platform = Platform(clock, draw_export)
-    inputs = {
-        "base-url": BASE_URL,
-        "admin-key": ADMIN_KEY,
-        "domain": "\n".join(names),
-        "max-parallel": str(max_parallel),
-        "timeout": "2h",
-    }
-    with (
-        tempfile.TemporaryDirectory(prefix="many-exports-") as temporary,
-        in_virtual_time(platform, clock, seed=SEED, thread=clock.Thread),
-    ):
-        folder = Path(temporary)
-        environ = runner_environment(inputs={**default_inputs(), **inputs}, folder=folder, workspace=folder, debug=False)
-        began = time.process_time()
-        main.run(environ, log, SideBySide(clock, idle_seconds=IDLE_SECONDS), clock=clock)  # type: ignore[arg-type]
-        cpu_seconds = time.process_time() - began
-        outputs, summary = parse_outputs((folder / "output").read_text()), (folder / "summary").stat().st_size
-    lengths = [draw_export(name).seconds for name in names]
-    failed = [row for row in json.loads(outputs["results"]) if row["failureReason"]]
+    exports = {name: draw_export(name) for name in names}
+    platform = Platform(clock, exports)
+    inputs = {"domain": "\n".join(names), "max-parallel": str(max_parallel), "timeout": "2h"}
+    began = time.process_time()
+    ended = run_virtually(platform, clock, inputs, seed=SEED, idle_seconds=IDLE_SECONDS, stream=log)
+    cpu_seconds = time.process_time() - began
+    lengths = [export.seconds for export in exports.values()]
+    failed = [row for row in json.loads(ended.outputs["results"]) if row["failureReason"]]
     assert all(row["failureReason"] == "job-failed" for row in failed), failed
     return Cost(
         domains=len(names),
@@ -266,8 +233,8 @@ def carry_out(names: Sequence[str], max_parallel: int, *, draw_export: Callable[
         log_characters=log.characters,
         errors=log.annotations["error"],
         warnings=log.annotations["warning"],
-        summary_bytes=summary,
-        results_characters=len(outputs["results"]),
+        summary_bytes=len(ended.summary.encode()),
+        results_characters=len(ended.outputs["results"]),
         failed=len(failed),
         cpu_seconds=cpu_seconds,
         peak_kib=_peak_kib(),

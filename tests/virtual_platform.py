@@ -39,6 +39,7 @@ class VirtualPlatform(BaseAdapter):
         *,
         trouble: Callable[[AbortableRequest], Trouble] = lambda _request: None,
         seconds: Callable[[AbortableRequest], float] = lambda _request: 0.1,
+        storage_url: str = STORAGE_URL,
         **options: Any,
     ) -> None:
         super().__init__()
@@ -46,7 +47,8 @@ class VirtualPlatform(BaseAdapter):
         self._trouble = trouble
         self._seconds = seconds
         simulated = SimulatorClock(monotonic=clock.monotonic, now=clock.now)
-        self.simulator = Simulator(**{"key": ADMIN_KEY, "clock": simulated, **options}).open(api=API_URL, storage=STORAGE_URL)
+        simulator = Simulator(**{"key": ADMIN_KEY, "clock": simulated, **options})
+        self.simulator = simulator.open(api=API_URL, storage=storage_url)
         self.under_way = self.max_under_way = 0
 
     def close(self) -> None:
@@ -67,15 +69,19 @@ class VirtualPlatform(BaseAdapter):
             self._clock.sleep(connect_seconds if timed_out else self._seconds(request))
             raise requests.ConnectTimeout if timed_out else _connection_error(trouble)
         request.mark_connected()
+        began = self._clock.monotonic()
+        self._wait(request, idle_seconds=idle_seconds, idle=self._seconds(request))
         reply = self.simulator.reply(
             method=str(request.method),
             url=str(request.url),
             headers=request.headers,
             body=cast("bytes", request.body or b""),
-            at=self._clock.monotonic(),
+            at=began,
             fault=trouble,
         )
-        self._wait(request, reply, idle_seconds)
+        if fault := reply.fault:
+            dripping = fault.drip_seconds * sum(map(len, sent_parts(reply.response, fault)))
+            self._wait(request, idle_seconds=idle_seconds, idle=fault.delay_seconds, total=fault.delay_seconds + dripping)
         self.simulator.sent(reply)
         received = _received(reply, lambda: self._clock.sleep(idle_seconds))
         response = requests.Response()
@@ -83,18 +89,17 @@ class VirtualPlatform(BaseAdapter):
         response.headers.update(received.headers)
         return response
 
-    def _wait(self, request: AbortableRequest, reply: Reply, idle_seconds: float) -> None:
-        fault = reply.fault or Fault()
+    def _wait(self, request: AbortableRequest, *, idle_seconds: float, idle: float, total: float = 0.0) -> None:
+        """Wait for a first byte, and for the last one. Raises `ReadTimeout`, and aborts a request whose time is up."""
         left = request.exchange.ends_at - self._clock.monotonic()
-        idle = self._seconds(request) + fault.delay_seconds
-        total = idle + fault.drip_seconds * sum(map(len, sent_parts(reply.response, fault)))
-        if idle < idle_seconds and total < left:
-            self._clock.sleep(total)
-            return
-        self._clock.sleep(min(idle_seconds, left) if idle >= idle_seconds else left)
-        if left <= idle_seconds or total >= left:
+        if idle >= idle_seconds and left > idle_seconds:
+            self._clock.sleep(idle_seconds)
+            raise requests.ReadTimeout
+        if max(idle, total) >= left:
+            self._clock.sleep(left)
             request.exchange.abort()
-        raise requests.ReadTimeout
+            raise requests.ReadTimeout
+        self._clock.sleep(max(idle, total))
 
 
 def _connection_error(error: Exception) -> requests.ConnectionError:

@@ -7,8 +7,10 @@ from xdist.scheduler import LoadScopeScheduling
 TOGETHER: Final = {
     "tests/container/": "the image",
     "tests/workflow/": "act",
+    # builds and removes images with the same layers; the engine fails a build if another process removes them meanwhile
+    "tests/test_measurements.py": "the image",
 }
-"""Folders whose tests share an object that a process makes once. Tests elsewhere share objects within a file only."""
+"""Tests that share an object, which a process makes once. Tests elsewhere share objects within a file only."""
 
 LONGEST: Final = (
     *(

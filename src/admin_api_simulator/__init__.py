@@ -5,7 +5,8 @@ misreading of the description shows.
 """
 
 from admin_api_simulator.faults import Fault
+from admin_api_simulator.jobs import ExportPlan
 from admin_api_simulator.recording import RecordedRequest
 from admin_api_simulator.simulator import Simulator
 
-__all__ = ["Fault", "RecordedRequest", "Simulator"]
+__all__ = ["ExportPlan", "Fault", "RecordedRequest", "Simulator"]

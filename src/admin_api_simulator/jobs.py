@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from admin_api_simulator.clock import Clock, as_timestamp
+from admin_api_simulator.domains import normalized
 from admin_api_simulator.peaks import max_concurrent
 
 ExportOutcome = Literal["completed", "failed"]
@@ -49,6 +50,7 @@ class ExportJob:
     queue_share: float
     pages: int
     bundle: bytes | None = None
+    error: str = EXPORT_ERROR
 
     @property
     def ended(self) -> float:
@@ -77,8 +79,23 @@ class ExportJob:
         elif status == "completed":
             fields |= {"pageCount": self.pages}
         elif status == "failed":
-            fields |= {"error": EXPORT_ERROR}
+            fields |= {"error": self.error}
         return fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportPlan:
+    """How the exports of a domain will be; what is None is as for every domain. One with an `error` fails.
+
+    `seconds` include `queue_seconds`. `bundle` replaces the generated archive. `job_id` is for a domain that is exported once.
+    """
+
+    job_id: str | None = None
+    seconds: float | None = None
+    queue_seconds: float | None = None
+    pages: int | None = None
+    error: str | None = None
+    bundle: bytes | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +149,7 @@ class JobStore:
         self._given_ids = iter(job_ids)
         self._numbers = itertools.count(1)
         self._awkward_ids = awkward_ids
+        self._plans: dict[str, ExportPlan] = {}
         self._exports: dict[str, ExportJob] = {}
         self._agents: dict[tuple[str, str], AgentJob] = {}
         self._first_reads: dict[tuple[str, str], float] = {}
@@ -140,10 +158,24 @@ class JobStore:
         for job_id, outcome in AGENT_JOBS.items():
             self.add_agent(job_id, outcome=outcome)
 
+    def plan_export(self, domain: str, plan: ExportPlan) -> None:
+        """Set how the exports of a domain will be."""
+        self._plans[normalized(domain)] = plan
+
     def start_export(self, domain: str) -> ExportJob:
-        """Start an export of a domain; its first label selects the outcome."""
-        outcome: ExportOutcome = "failed" if first_label(domain) == FAILING_LABEL else "completed"
-        return self.add_export(self._new_id(domain), outcome=outcome, seconds=self._export_seconds, domain=domain)
+        """Start an export of a domain; its plan, or its first label, selects the outcome."""
+        plan = self._plans.get(normalized(domain), ExportPlan())
+        fails = plan.error is not None or first_label(domain) == FAILING_LABEL
+        return self.add_export(
+            plan.job_id or self._new_id(domain),
+            outcome="failed" if fails else "completed",
+            seconds=self._export_seconds if plan.seconds is None else plan.seconds,
+            domain=domain,
+            pages=plan.pages,
+            bundle=plan.bundle,
+            queue_seconds=plan.queue_seconds,
+            error=plan.error or EXPORT_ERROR,
+        )
 
     def add_export(
         self,
@@ -154,6 +186,8 @@ class JobStore:
         domain: str = "docs.example.com",
         pages: int | None = None,
         bundle: bytes | None = None,
+        queue_seconds: float | None = None,
+        error: str = EXPORT_ERROR,
     ) -> ExportJob:
         """Add an export that ends in `seconds`; `bundle` replaces the generated archive."""
         job = ExportJob(
@@ -163,9 +197,10 @@ class JobStore:
             started=self._clock.monotonic(),
             created_at=self._clock.now(),
             seconds=seconds,
-            queue_share=self._queue_share,
+            queue_share=self._queue_share if queue_seconds is None else queue_seconds / seconds,
             pages=self._pages if pages is None else pages,
             bundle=bundle,
+            error=error,
         )
         self._exports[job_id] = job
         return job

@@ -21,11 +21,11 @@ from admin_api_simulator.bundles import BundleStore
 from admin_api_simulator.clock import Clock
 from admin_api_simulator.connections import Connections, CountingServer, Port
 from admin_api_simulator.faults import Fault, FaultScript, Operation
-from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, JobStore
+from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, ExportPlan, JobStore
 from admin_api_simulator.limits import RateLimit
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.peaks import max_within
-from admin_api_simulator.recording import RecordedRequest, Recorder, request_on_the_wire
+from admin_api_simulator.recording import ForgetfulRecorder, RecordedRequest, Recorder, request_on_the_wire
 from admin_api_simulator.site import ArchiveKind
 from admin_api_simulator.storage import REDIRECT_PREFIX, Etags, Storage
 from admin_api_simulator.tls import Certificates, make_certificates
@@ -69,6 +69,7 @@ class Simulator:
     - `tls=True`: both ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
     - `host`, `port`, `storage_port`: where to listen; port 0 is any free port. `public_host`: the host name in addresses,
       links and the certificate, for clients that reach this machine by another name.
+    - `clock`: a clock of the caller's. `keep_requests=False`: `requests` stays empty, in a run whose memory is measured.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Simulator:
         port: int = 0,
         storage_port: int = 0,
         clock: Clock | None = None,
+        keep_requests: bool = True,
     ) -> None:
         clock = clock or Clock()
         self.key = key
@@ -135,7 +137,7 @@ class Simulator:
             max_jobs=max_jobs,
             retry_after_seconds=retry_after_seconds,
         )
-        self._recorder = Recorder()
+        self._recorder = Recorder() if keep_requests else ForgetfulRecorder()
         self._connections = Connections()
         self._faults = FaultScript()
         self._wire = Wire(recorder=self._recorder, faults=self._faults, key=key, base_path=self._base_path)
@@ -181,22 +183,22 @@ class Simulator:
 
         The caller says with `sent` that the client has received it. Raises ValueError for another address.
         """
-        services: dict[str, Service] = dict(zip(self._started_addresses(), (self._api, self._storage), strict=True))
-        parts = urlsplit(url)
-        service = services.get(f"{parts.scheme}://{parts.netloc}")
-        if service is None:
-            raise ValueError(f"{url} is at neither address of the platform")
-        target = url[len(f"{parts.scheme}://{parts.netloc}") :]
+        service, target = self._service_of(url)
         received = request_on_the_wire(
             operation=service.operation_of(method, target.partition("?")[0]),
             method=method,
             target=target,
-            headers={"Host": parts.netloc, **headers},
+            headers={"Host": urlsplit(url).netloc, **headers},
             body=body,
             base_path=self._base_path,
             at=at,
         )
         return self._wire.reply(service, received, fault)
+
+    def operation_of(self, method: str, url: str) -> str:
+        """Return the operation of a request, `download` or `unknown`. Raises ValueError for another address."""
+        service, target = self._service_of(url)
+        return service.operation_of(method, target.partition("?")[0])
 
     def sent(self, reply: Reply) -> None:
         """Record that the client has received a reply."""
@@ -283,6 +285,10 @@ class Simulator:
         """Add an export that ends in `seconds`; `bundle` replaces the generated archive."""
         self._jobs.add_export(job_id, outcome=outcome, seconds=seconds, domain=domain, pages=pages, bundle=bundle)
 
+    def plan_export(self, domain: str, plan: ExportPlan) -> None:
+        """Set how the exports of a domain will be, which the action starts."""
+        self._jobs.plan_export(domain, plan)
+
     def add_agent_job(
         self,
         job_id: str,
@@ -343,6 +349,15 @@ class Simulator:
         if operation == "download":
             raise ValueError("a download has no JSON to override; see put_bundle")
         self._api.override(operation, json, domain=domain)
+
+    def _service_of(self, url: str) -> tuple[Service, str]:
+        """Return what responds at an address, and the request's target."""
+        services: dict[str, Service] = dict(zip(self._started_addresses(), (self._api, self._storage), strict=True))
+        parts = urlsplit(url)
+        address = f"{parts.scheme}://{parts.netloc}"
+        if address not in services:
+            raise ValueError(f"{url} is at neither address of the platform")
+        return services[address], url.removeprefix(address)
 
     def _address(self, listening: socket.socket) -> str:
         host = f"[{self._public_host}]" if ":" in self._public_host else self._public_host

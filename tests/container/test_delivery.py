@@ -39,7 +39,9 @@ def inputs(platform: Simulator, **more: str) -> Mapping[str, str]:
     return {"base-url": platform.base_url, "admin-key": platform.key, "job-id": "export-finished", **more}
 
 
-def test_all_files_belong_to_the_workspaces_owner(runner: Runner, platform: Simulator, workspace: Path) -> None:
+def test_all_files_belong_to_the_workspaces_owner_who_can_change_and_delete_them(
+    runner: Runner, platform: Simulator, workspace: Path, image: str
+) -> None:
     ended = runner.run(inputs(platform, **EVERYTHING))
 
     assert ended.exit_code == 0, ended.log
@@ -53,13 +55,6 @@ def test_all_files_belong_to_the_workspaces_owner(runner: Runner, platform: Simu
         "sitePath": "public/site",
         "valuesFile": "deploy/export.yaml",
     }
-
-
-def test_a_later_step_of_the_owner_can_change_and_delete_them(
-    runner: Runner, platform: Simulator, workspace: Path, image: str
-) -> None:
-    runner.run(inputs(platform, **EVERYTHING))
-    owner = workspace.stat()
 
     script = "echo changed > public/site/index.html && rm public/site/sitemap.xml && rm -r dist deploy && mv public/site site"
     docker(

@@ -200,23 +200,20 @@ class TestVolumeMode:
 
 
 class TestNoVolumeMode:
-    def test_the_script_passes_every_input_on(self, pod: Pod, platform: Simulator) -> None:
+    def test_the_step_succeeds_and_nothing_arrives_in_the_folders_that_later_steps_use(
+        self, pod: Pod, platform: Simulator
+    ) -> None:
         options = {"note": 'it\'s "quoted", $HOME, `id`, \\ and\na line'}
 
         pod.start_as_novolume_mode(export(platform, site_path="site", start_options=json.dumps(options)))
 
         assert pod.wait() == 0, pod.log()
         assert json.loads(platform.requests[0].body) == {**options, "domain": "docs.example.com"}
-        assert pod.outputs()["sitePath"] == "site"
-        assert (pod.github / "workspace/site/index.html").exists()
-
-    def test_missing_output_and_summary_files_are_created(self, pod: Pod, platform: Simulator) -> None:
         # the hook copies the job's pod, which does not have the files that the runner has just made for this step
-        pod.start_as_novolume_mode(export(platform))
-
-        assert pod.wait() == 0, pod.log()
-        assert pod.outputs()["status"] == "completed"
+        assert (pod.outputs()["status"], pod.outputs()["sitePath"]) == ("completed", "site")
         assert "docs.example.com" in (pod.github / "file_commands/summary").read_text()
+        assert (pod.github / "workspace/site/index.html").exists()
+        assert [path for path in pod.work.rglob("*") if path.is_file()] == []
 
     def test_without_the_folder_of_these_files_it_stops_before_any_request(self, pod: Pod, platform: Simulator) -> None:
         # the job's pod has this folder after a `run:` step only, because the runner makes it in the first step
@@ -228,21 +225,10 @@ class TestNoVolumeMode:
         assert "the step's output file cannot be written" in pod.log()
         assert platform.requests == []
 
-    def test_nothing_arrives_in_the_folders_that_later_steps_use(self, pod: Pod, platform: Simulator) -> None:
-        pod.start_as_novolume_mode(export(platform, site_path="site"))
-
-        assert pod.wait() == 0, pod.log()
-        assert [path for path in pod.work.rglob("*") if path.is_file()] == []
-
-    def test_no_shell_stays_between_the_hook_and_the_action(self, pod: Pod, platform: Simulator) -> None:
-        pod.start_as_novolume_mode(waiting_export(platform))
-        pod.wait_for_log("job-id: ")
-
-        assert sorted(pod.processes()) == [COMMAND, "tail -f /dev/null"]
-
     def test_a_cancel_of_the_hook_does_not_reach_the_action(self, pod: Pod, platform: Simulator) -> None:
         pod.start_as_novolume_mode(waiting_export(platform))
         pod.wait_for_log("job-id: ")
+        assert sorted(pod.processes()) == [COMMAND, "tail -f /dev/null"], "no shell stays between the hook and the action"
 
         pod.interrupt_hook()
         docker("kill", "--signal=SIGTERM", pod.name)  # the first process is `tail`, which ignores it there

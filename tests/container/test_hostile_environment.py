@@ -14,39 +14,27 @@ EXITING_MODULE = "raise SystemExit('a file of the workspace ran')\n"
 
 
 @pytest.mark.parametrize("module", ["requests.py", "sitecustomize.py", "docs_platform_action.py", "json.py"])
-def test_python_files_in_the_workspace_do_not_run(runner: Runner, platform: Simulator, module: str) -> None:
+def test_files_and_variables_of_the_workflow_have_no_effect(runner: Runner, platform: Simulator, module: str) -> None:
     (runner.workspace / module).write_text(EXITING_MODULE)
     (runner.workspace / "startup.py").write_text(EXITING_MODULE)
+    netrc = runner.home / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password else\ndefault login somebody password else\n")
+    netrc.chmod(0o600)
+    unused_port = "http://127.0.0.1:9"
     env = {
         "PYTHONPATH": "/github/workspace",
         "PYTHONSTARTUP": "/github/workspace/startup.py",
         "PYTHONHOME": "/github/workspace",
         "PYTHONINSPECT": "1",
+        "NETRC": "/github/home/.netrc",
+        # an API on this machine is reached without a proxy
+        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), unused_port),
     }
 
     ended = export(runner, platform, env)
 
     assert ended.exit_code == 0, ended.log
-
-
-def test_credentials_in_netrc_do_not_replace_the_key(runner: Runner, platform: Simulator) -> None:
-    netrc = runner.home / ".netrc"
-    netrc.write_text("machine 127.0.0.1 login somebody password else\ndefault login somebody password else\n")
-    netrc.chmod(0o600)
-
-    ended = export(runner, platform, {"NETRC": "/github/home/.netrc"})
-
-    assert ended.exit_code == 0, ended.log
     assert {request.headers.get("Authorization") for request in platform.requests} == {f"Bearer {platform.key}"}
-
-
-def test_an_api_on_this_machine_is_reached_without_a_proxy(runner: Runner, platform: Simulator) -> None:
-    unused_port = "http://127.0.0.1:9"
-    env = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), unused_port)
-
-    ended = export(runner, platform, env)
-
-    assert ended.exit_code == 0, ended.log
 
 
 def test_certificate_settings_of_the_workflow_are_ignored(runner: Runner) -> None:
@@ -58,15 +46,6 @@ def test_certificate_settings_of_the_workflow_are_ignored(runner: Runner) -> Non
         ended = export(runner, platform, dict.fromkeys(nowhere, "/nowhere/ca.pem"), {"ca-bundle": "ca.pem"})
 
     assert ended.exit_code == 0, ended.log
-
-
-def test_an_untrusted_certificate_fails_and_the_message_names_ca_bundle(runner: Runner) -> None:
-    with Simulator(key=ADMIN_KEY, tls=True, export_seconds=0.3, host="127.0.0.1") as platform:
-        ended = export(runner, platform, {})
-
-        assert platform.requests == []
-    assert ended.outputs["failureReason"] == "unavailable"
-    assert "ca-bundle" in ended.errors[0]
 
 
 def export(runner: Runner, platform: Simulator, env: dict[str, str], further: dict[str, str] | None = None) -> Ended:

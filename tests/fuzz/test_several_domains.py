@@ -1,32 +1,22 @@
 """Several domains in virtual time, with temporary errors at any two operations: every run ends within what its inputs allow."""
 
-import io
 import json
-import re
 import socket
-import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import combinations_with_replacement, product
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import requests
 from hypothesis import strategies as st
-from requests.adapters import BaseAdapter
-from urllib3.exceptions import ProtocolError
 
-from admin_api_simulator.runner import parse_outputs, runner_environment
-from docs_platform_action import main
+from admin_api_simulator import ExportPlan, Fault
 from docs_platform_action.http.connection import AbortableRequest
 from tests.archives import KINDS, SMALL_SITE
 from tests.fuzz import fuzz
-from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL, http_response
-from tests.virtual_run import SideBySide, default_inputs, in_virtual_time
+from tests.virtual_platform import VirtualPlatform
+from tests.virtual_run import run_virtually
 from tests.virtual_time import VirtualClock
 
 OPERATIONS: Final = ("start", "read", "bundle", "download")
@@ -45,7 +35,7 @@ UNDISTURBED_SECONDS: Final = 20.0
 
 ARCHIVE: Final = KINDS["tar.gz"](SMALL_SITE)
 
-_PATH: Final = re.compile(r"/v1/static-export/jobs(?:/se_(?P<domain>[^/]+)(?P<bundle>/bundle)?)?")
+EXPIRED: Final = Fault(status=403, body="<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +50,24 @@ class Trouble:
         return self.name if self.retry_after is None else f"{self.name}, Retry-After: {self.retry_after}"
 
     @property
+    def played(self) -> OSError | Fault:
+        """What the platform does."""
+        retry_after = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        by_status = Fault(status=self.status, body="<html>Back soon</html>", headers=retry_after) if self.status else None
+        return by_status or UNSENT.get(self.name) or LOST[self.name]
+
+    @property
     def was_rejected(self) -> bool:
         """Whether the platform certainly did not process the request."""
         return self.name in UNSENT or self.status == 429 or (self.status == 503 and self.retry_after is not None)
 
 
 UNSENT: Final = {"refused": ConnectionRefusedError(111, "refused"), "unknown host": socket.gaierror(socket.EAI_NONAME, "unknown")}
+LOST: Final = {
+    "reset": Fault(cut="before_response"),
+    "silence": Fault(delay_seconds=FOREVER),
+    "cut": Fault(cut="in_body"),
+}
 STATUSES: Final = (408, 425, 429, 500, 502, 503, 504)
 TROUBLES: Final = (
     *(Trouble(name=str(status), status=status) for status in STATUSES),
@@ -125,55 +127,45 @@ def allowed_seconds(world: World) -> float:
     return (world.domains if is_full else 1) * (start + poll + bundle + download) + 5.0
 
 
-class Platform(BaseAdapter):
-    """The transport adapter."""
+class Platform(VirtualPlatform):
+    """The simulator with the troubles of a world."""
 
     def __init__(self, world: World, clock: VirtualClock) -> None:
-        super().__init__()
-        self._world, self._clock = world, clock
+        super().__init__(clock, trouble=self._play, seconds=lambda _request: ANSWER_SECONDS, keep_requests=False)
+        self._world = world
         self._counts: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._started: dict[str, float] = {}
         self._uses: defaultdict[str, int] = defaultdict(int)
         self.starts: dict[str, list[Trouble | None]] = defaultdict(list)
         self.exported_after: dict[str, float] = {}  # from the start to the first byte of the bundle
+        for number in range(world.domains):
+            seconds = FOREVER if number in world.never_ready else READY_SECONDS
+            plan = ExportPlan(job_id=f"se_docs-{number}", seconds=seconds, bundle=ARCHIVE)
+            self.simulator.plan_export(f"docs-{number}", plan)
+        self.simulator.override("start_export", self._note_start)
 
-    def close(self) -> None:
-        """Do nothing."""
-
-    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
-        """Respond, or fail, after some virtual time."""
-        assert isinstance(request, AbortableRequest)
+    def _play(self, request: AbortableRequest) -> OSError | Fault | None:
         operation, domain = self._target_of(request)
-        trouble = self._trouble(operation, domain)
+        trouble = self._trouble_of(operation, domain)
         if operation == "start":
             self.starts[domain].append(trouble)
-        if trouble is not None and trouble.name in UNSENT:
-            self._clock.sleep(0.01)
-            raise requests.ConnectionError(ProtocolError("failed", UNSENT[trouble.name]))
-        request.mark_connected()
-        if trouble is not None and trouble.name == "silence":
-            idle = options["timeout"][1]
-            self._clock.sleep(max(min(idle, request.exchange.ends_at - self._clock.monotonic()), 0.0))
-            raise requests.ReadTimeout
-        self._clock.sleep(ANSWER_SECONDS)
-        if trouble is not None and trouble.name == "reset":
-            raise requests.ConnectionError(ProtocolError("broken", ConnectionResetError(104, "reset")))
-        if trouble is not None and trouble.status:
-            retry_after = {} if trouble.retry_after is None else {"Retry-After": str(trouble.retry_after)}
-            return http_response(trouble.status, b"<html>Back soon</html>", retry_after)
-        status, body, headers = self._answer(operation, domain, request.url or "")
-        received = len(body) // 2 if trouble is not None else len(body)
-        return http_response(status, body[:received], {"Content-Length": str(len(body)), **headers})
+        if trouble is not None:
+            return trouble.played
+        if operation == "download":
+            self._uses[str(request.url)] += 1
+            if self._uses[str(request.url)] > self._world.link_uses:
+                return EXPIRED
+            self.exported_after.setdefault(domain, self._clock.elapsed + ANSWER_SECONDS - self._started[domain])
+        return None
 
     def _target_of(self, request: AbortableRequest) -> tuple[str, str]:
-        if (found := _PATH.fullmatch(request.path_url)) is None:
-            return "download", request.path_url.split("/")[1]
-        if found["domain"]:
-            return "bundle" if found["bundle"] else "read", found["domain"]
-        assert isinstance(request.body, bytes)
-        return "start", json.loads(request.body)["domain"]
+        operation = self.simulator.operation_of(str(request.method), str(request.url))
+        if operation == "start_export":
+            return "start", json.loads(request.body or b"")["domain"]
+        domain = next(part for part in request.path_url.split("/") if part.startswith("se_")).removeprefix("se_")
+        return {"read_export": "read", "make_bundle": "bundle"}.get(operation, operation), domain
 
-    def _trouble(self, operation: str, domain: str) -> Trouble | None:
+    def _trouble_of(self, operation: str, domain: str) -> Trouble | None:
         number = int(domain.split("-")[1])
         for index, failing in enumerate(self._world.failing):
             if failing.operation == operation and failing.domain in {None, number}:
@@ -193,23 +185,9 @@ class Platform(BaseAdapter):
         is_endless = int(domain.split("-")[1]) in self._world.never_ready
         return not is_endless and self._clock.elapsed >= self._started[domain] + READY_SECONDS
 
-    def _answer(self, operation: str, domain: str, url: str) -> tuple[int, bytes, Mapping[str, str]]:
-        if operation == "start":
-            self._started.setdefault(domain, self._clock.elapsed)
-            return 202, json.dumps({"jobId": f"se_{domain}"}).encode(), {}
-        if operation == "read":
-            status = "completed" if self._is_ready(domain) else "running"
-            return 200, json.dumps({"status": status}).encode(), {}
-        if operation == "bundle":
-            self._uses[domain] += 1
-            expires = (self._clock.now() + timedelta(hours=1)).isoformat()
-            link = f"https://storage.example.com/{domain}/{self._uses[domain]}/bundle.tar.gz"
-            return 200, json.dumps({"bundleUrl": link, "expiresAt": expires}).encode(), {}
-        self._uses[url] += 1
-        if self._uses[url] > self._world.link_uses:
-            return 403, b"<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>", {}
-        self.exported_after.setdefault(domain, self._clock.elapsed - self._started[domain])
-        return 200, ARCHIVE, {"ETag": '"one"'}
+    def _note_start(self, job: dict[str, object]) -> dict[str, object]:
+        self._started.setdefault(str(job["jobId"]).removeprefix("se_"), self._clock.elapsed)
+        return job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,27 +203,17 @@ class Ended:
 
 def carry_out(world: World, *, seed: int = 1) -> Ended:
     """Run the whole action on a platform."""
-    clock, log = VirtualClock(seed=seed), io.StringIO()
+    clock = VirtualClock(seed=seed)
     platform = Platform(world, clock)
-    names = [f"docs-{number}" for number in range(world.domains)]
     inputs = {
-        "base-url": BASE_URL,
-        "admin-key": ADMIN_KEY,
-        "domain": "\n".join(names),
+        "domain": "\n".join(f"docs-{number}" for number in range(world.domains)),
         "timeout": f"{TIMEOUT}s",
         "outage-tolerance": f"{TOLERANCE}s",
         "site-path": "sites/{domain}",
     }
-    with (
-        tempfile.TemporaryDirectory(prefix="several-domains-") as temporary,
-        in_virtual_time(platform, clock, seed=seed, thread=clock.Thread),
-    ):
-        folder = Path(temporary)
-        environ = runner_environment(inputs={**default_inputs(), **inputs}, folder=folder, workspace=folder, debug=False)
-        exit_code = main.run(environ, log, SideBySide(clock, idle_seconds=11.0), clock=clock)  # type: ignore[arg-type]
-        outputs = parse_outputs((folder / "output").read_text())
-    rows = {row["domain"]: row for row in json.loads(outputs["results"])}
-    return Ended(seconds=clock.elapsed, exit_code=exit_code, rows=rows, platform=platform, log=log.getvalue())
+    run = run_virtually(platform, clock, inputs, seed=seed)
+    rows = {row["domain"]: row for row in json.loads(run.outputs["results"])}
+    return Ended(seconds=clock.elapsed, exit_code=run.exit_code, rows=rows, platform=platform, log=run.stdout)
 
 
 ENDS: Final = {None, "unavailable", "timeout", "start-unconfirmed", "bad-response", "download-failed"}
@@ -254,7 +222,7 @@ ENDS: Final = {None, "unavailable", "timeout", "start-unconfirmed", "bad-respons
 def check(world: World, ended: Ended) -> None:
     """Check that a run ended in time, that it did not repeat starts blindly, and that they delayed no other job."""
     assert ended.seconds <= allowed_seconds(world), f"{ended.seconds} s\n{ended.log}"
-    assert [ended.rows[f"docs-{number}"]["failureReason"] in ENDS for number in range(world.domains)], ended.log
+    assert {row["failureReason"] for row in ended.rows.values()} <= ENDS, ended.log
     for troubles in ended.platform.starts.values():
         assert all(trouble is not None and trouble.was_rejected for trouble in troubles[:-1]), troubles
     if world.link_uses >= 1 and all(is_refused_start(failing) for failing in world.failing):

@@ -9,26 +9,19 @@ import io
 import json
 import os
 import re
-import tempfile
-import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
-from admin_api_simulator.runner import parse_outputs, runner_environment
-from docs_platform_action import main
 from docs_platform_action.report.job_log import HEARTBEAT_SECONDS
-from docs_platform_action.signals import SignalHandler, Work
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
 from tests.reliability.soak_judge import EPSILON, Verdict, WrongError, judge, judge_of_many, most_good_reads
+from tests.reliability.soak_platform import SIGNATURE, Seen, SoakPlatform
 from tests.reliability.soak_truth import Wait, draw
-from tests.reliability.soak_wire import SIGNATURE, Seen, Wire
-from tests.unit.fakes import BASE_URL
-from tests.virtual_run import SideBySide, default_inputs, in_virtual_time
+from tests.virtual_run import run_virtually
 from tests.virtual_time import VirtualClock
 
 USUAL_RUNS: Final = 600
@@ -44,21 +37,6 @@ MAX_A_SECOND: Final = 10
 """From docs/many-domains.md: the default of `max-parallel`, and the rate limit of a run for one API."""
 
 MAX_ERRORS: Final = 10
-
-IDLE_SECONDS: Final = 11.0
-"""How often the virtual main thread checks whether a heartbeat is due; the real one checks every second."""
-
-
-class _Within(SignalHandler):
-    """Runs the work in the current thread, and the main thread's idle loop in its pauses, without handling signals."""
-
-    def __init__(self, clock: VirtualClock) -> None:
-        """Leave the process's signal handlers alone."""
-        self._clock = clock
-
-    def run(self, work: Work) -> None:
-        self._clock.call_every(IDLE_SECONDS, work.tick)
-        work.run()
 
 
 @dataclass(kw_only=True)
@@ -84,8 +62,6 @@ class Run:
 def inputs_of(wait: Wait) -> dict[str, str]:
     """Return the inputs of a wait."""
     given = {
-        "base-url": BASE_URL,
-        "admin-key": ADMIN_KEY,
         "mode": wait.mode,
         "wait": str(wait.waits).lower(),
         "timeout": f"{wait.timeout}s",
@@ -100,7 +76,7 @@ def inputs_of(wait: Wait) -> dict[str, str]:
         given["job-id"] = f"se_{wait.jobs[0].name}"
     if wait.writes_values:
         given["values-file"] = "values.yaml"
-    return {**default_inputs(), **given}
+    return given
 
 
 class DiscardedLog(io.StringIO):
@@ -112,39 +88,23 @@ class DiscardedLog(io.StringIO):
 
 def carry_out(wait: Wait, *, on_seen: Callable[[Seen], None] | None = None) -> Run:
     """Run the whole action for a wait. With `on_seen`, which is called with each exchange, no log and no exchange is kept."""
-    clock, signal_handler, thread = _clock_of(wait)
-    seen: list[Seen] = []
-    wire = Wire(wait, clock, on_seen or seen.append)
-    log = DiscardedLog() if on_seen else io.StringIO()
-    with (
-        tempfile.TemporaryDirectory(prefix="soak-") as temporary,
-        in_virtual_time(wire, clock, seed=wire.seed, thread=thread),
-    ):
-        folder = Path(temporary)
-        workspace = folder / "workspace"
-        workspace.mkdir()
-        environ = runner_environment(inputs=inputs_of(wait), folder=folder, workspace=workspace, debug=False)
-        exit_code = main.run(environ, log, signal_handler, clock=clock)  # type: ignore[arg-type]
-        values = workspace / "values.yaml"
-        return Run(
-            wait=wait,
-            exit_code=exit_code,
-            log=log.getvalue(),
-            outputs=parse_outputs((folder / "output").read_text()),
-            summary=(folder / "summary").read_text(),
-            values=values.read_text() if values.exists() else None,
-            seen=seen,
-            seconds=clock.elapsed,
-            starts=wire.starts,
-            most_under_way=wire.most_under_way,
-        )
-
-
-def _clock_of(wait: Wait) -> tuple[VirtualClock, SignalHandler, type[threading.Thread]]:
     clock = VirtualClock(seed=wait.seed)
-    if len(wait.jobs) == 1:
-        return clock, _Within(clock), threading.Thread
-    return clock, SideBySide(clock, idle_seconds=IDLE_SECONDS), clock.Thread
+    seen: list[Seen] = []
+    platform = SoakPlatform(wait, clock, on_seen or seen.append)
+    ended = run_virtually(platform, clock, inputs_of(wait), seed=wait.seed, stream=DiscardedLog() if on_seen else io.StringIO())
+    values = ended.left.get("workspace/values.yaml")
+    return Run(
+        wait=wait,
+        exit_code=ended.exit_code,
+        log=ended.stdout,
+        outputs=dict(ended.outputs),
+        summary=ended.summary,
+        values=values.decode() if values is not None else None,
+        seen=seen,
+        seconds=clock.elapsed,
+        starts=platform.starts,
+        most_under_way=platform.max_under_way,
+    )
 
 
 def check(run: Run) -> Verdict:
@@ -168,7 +128,7 @@ def _check_outputs(run: Run, verdict: Verdict, reason: str | None) -> None:
     expected = {
         "jobId": job_id,
         "status": verdict.status,
-        "bundleUrl": f"https://storage.example.com/{job.name}/bundle.tar.gz?X-Signature={SIGNATURE}" if link else None,
+        "bundleUrl": f"https://storage.example.com/se_{job.name}/bundle.tar.gz?X-Signature={SIGNATURE}" if link else None,
         "durationSeconds": str(int(run.seconds + EPSILON)),
     }
     _check({name: outputs.get(name) for name in expected} == expected, f"the outputs are {outputs}, not {expected}")

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from tests.reliability.soak_platform import Seen
 from tests.reliability.soak_truth import FINAL_STATUSES, MALFORMED, SETTLING_SECONDS, THROTTLED, UNSENT, Wait
-from tests.reliability.soak_wire import Seen
 
 EPSILON: Final = 1e-6
 """Tolerance for rounding, in seconds."""

@@ -29,8 +29,8 @@ from tests.reliability.soak import (
     soaked,
 )
 from tests.reliability.soak_judge import judge
+from tests.reliability.soak_platform import Seen
 from tests.reliability.soak_truth import FAULT_RATE, KINDS, Outage, Wait
-from tests.reliability.soak_wire import Seen
 
 SIX_HOURS = 6 * 3600.0
 MAX_GROWTH_BYTES = 64 * 1024

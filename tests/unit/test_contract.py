@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from docs_platform_action.errors import ActionError, Cancelled
-from docs_platform_action.inputs import validators
 from docs_platform_action.inputs.settings import INPUTS
 from docs_platform_action.job import Job
 from docs_platform_action.models import AGENT, EXPORT, AgentJob, Bundle, Downloaded
@@ -81,9 +80,10 @@ class TestInputs:
     def test_the_code_reads_those_of_action_yml_in_its_order(self) -> None:
         assert [known.name for known in INPUTS] == [*ACTION["inputs"]]
 
-    @pytest.mark.parametrize("known", INPUTS, ids=lambda known: known.name)
-    def test_their_defaults_agree(self, known: Any) -> None:
-        assert ACTION["inputs"][known.name].get("default", "") == known.default
+    def test_their_defaults_agree(self) -> None:
+        assert {name: given.get("default", "") for name, given in ACTION["inputs"].items()} == {
+            known.name: known.default for known in INPUTS
+        }
 
     def test_two_are_required_and_have_no_default(self) -> None:
         required = {name: given for name, given in ACTION["inputs"].items() if given.get("required")}
@@ -91,30 +91,15 @@ class TestInputs:
         assert {*required} == {"base-url", "admin-key"}
         assert not any("default" in given for given in required.values())
 
-    @pytest.mark.parametrize("name", [*ACTION["inputs"]])
-    def test_each_is_described_and_none_is_deprecated(self, name: str) -> None:
-        assert {*ACTION["inputs"][name]} <= {"description", "default", "required"}
-        assert ACTION["inputs"][name]["description"].rstrip().endswith((".", ")"))
+    def test_each_is_described_and_none_is_deprecated(self) -> None:
+        for given in ACTION["inputs"].values():
+            assert {*given} <= {"description", "default", "required"}
+            assert given["description"].rstrip().endswith((".", ")"))
 
-    @pytest.mark.parametrize("known", [known for known in INPUTS if len(known.modes) == 1], ids=lambda known: known.name)
-    def test_the_description_of_one_that_belongs_to_one_mode_starts_with_it(self, known: Any) -> None:
-        assert mode_of(ACTION["inputs"][known.name]["description"]) == known.modes[0]
+    def test_the_description_of_one_that_belongs_to_one_mode_starts_with_it(self) -> None:
+        modes = {known.name: known.modes[0] for known in INPUTS if len(known.modes) == 1}
 
-    def test_the_maximum_of_max_parallel_is_that_of_the_code(self) -> None:
-        assert f"1 to {validators.MAX_PARALLEL}." in ACTION["inputs"]["max-parallel"]["description"]
-
-    def test_the_reference_lists_the_same_in_the_same_order(self) -> None:
-        assert [*rows(REFERENCE, "Inputs", "input")] == [*ACTION["inputs"]]
-
-    @pytest.mark.parametrize("known", INPUTS, ids=lambda known: known.name)
-    def test_the_reference_has_the_same_defaults(self, known: Any) -> None:
-        assert rows(REFERENCE, "Inputs", "input")[known.name]["default"] == shown_default(known.name)
-
-    @pytest.mark.parametrize("known", INPUTS, ids=lambda known: known.name)
-    def test_the_reference_has_the_same_modes(self, known: Any) -> None:
-        mode = rows(REFERENCE, "Inputs", "input")[known.name]["in mode"]
-
-        assert mode == ("" if known.name == "mode" else "both" if len(known.modes) == 2 else known.modes[0])
+        assert {name: mode_of(ACTION["inputs"][name]["description"]) for name in modes} == modes
 
     def test_the_readme_lists_only_some_that_exist(self) -> None:
         listed = {*rows(README, "Inputs", "input")}
@@ -138,13 +123,6 @@ class TestOutputs:
         assert {*ACTION["outputs"]} - {"results"} <= {*RESULT_KEYS}
         assert {*outputs.OUTPUTS_OF_ONE_JOB} <= {*RESULT_KEYS}
 
-    def test_the_reference_lists_the_same_in_the_same_order(self) -> None:
-        assert [*rows(REFERENCE, "Outputs", "output")] == [*ACTION["outputs"]]
-
-    @pytest.mark.parametrize("name", [*ACTION["outputs"]])
-    def test_the_reference_has_the_same_modes(self, name: str) -> None:
-        assert rows(REFERENCE, "Outputs", "output")[name]["in mode"] == mode_of(ACTION["outputs"][name]["description"])
-
     def test_the_readme_lists_only_some_that_exist(self) -> None:
         listed = {*rows(README, "Outputs", "output")}
 
@@ -159,9 +137,6 @@ class TestResults:
             *("prLink", "repository", "ref", "model", "createdAt", "archivedAt"),
             *("durationSeconds", "failureReason", "message"),
         ) == RESULT_KEYS
-
-    def test_the_reference_lists_the_same_in_the_same_order(self) -> None:
-        assert tuple(rows(REFERENCE, "Results", "key")) == RESULT_KEYS
 
     @pytest.mark.parametrize("job", [EXPORTED, WAITED, *CANCELLED], ids=["export", "agent", "failed export", "failed agent"])
     def test_the_reference_has_the_types_of_the_values(self, job: Job) -> None:
@@ -199,11 +174,8 @@ class TestFailureReasons:
     def test_the_code_has_those_that_were_promised(self) -> None:
         assert tuple(kind.failure_reason for kind in ActionError.__subclasses__()) == self.PROMISED
 
-    @pytest.mark.parametrize(
-        ("page", "heading"), [(REFERENCE, "Failure reasons"), (README, "When it fails")], ids=["reference", "README"]
-    )
-    def test_the_page_lists_each_with_a_remedy(self, page: str, heading: str) -> None:
-        reasons = rows(page, heading, "failureReason")
+    def test_the_readme_lists_each_with_a_remedy(self) -> None:
+        reasons = rows(README, "When it fails", "failureReason")
 
         assert tuple(reasons) == self.PROMISED
         assert all(cells["what to do"] and all(cells.values()) for cells in reasons.values())
@@ -234,12 +206,6 @@ def test_the_workflows_of_pages_use_inputs_and_outputs_that_exist(page: Path) ->
 
     assert {name for step in ours for name in step.get("with", {})} <= {*ACTION["inputs"]}
     assert _outputs_used(markdown, {"docs", "agent", *_ids(ours)}) <= {*ACTION["outputs"]}
-
-
-def test_the_readme_has_a_workflow_with_inputs() -> None:
-    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)]
-
-    assert any(step.get("with") for step in _steps(blocks))
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)

@@ -61,12 +61,6 @@ def test_modules_are_not_imported_before_they_are_needed(imported: frozenset[str
     assert {name: why for name, why in LATE.items() if name in imported} == {}
 
 
-def test_each_listed_module_exists() -> None:
-    code = f"import importlib; print([importlib.import_module(name).__name__ for name in {sorted(LATE)}])"
-
-    assert run(code) == [str(sorted(LATE))]
-
-
 def test_imported_modules_are_frozen_for_the_garbage_collector() -> None:
     code = "import gc, runpy, sys; runpy.run_path(sys.argv[1])['run'](); print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
 

@@ -1,49 +1,57 @@
-"""The search for secrets finds a secret in every common encoding, and finds nothing where there is no secret."""
+"""The search after every test finds the key and the signatures of links in every encoding, but not where they belong."""
 
 import base64
-import functools
 import html
 import json
-import re
 import urllib.parse
 from collections.abc import Callable
 
 import pytest
 from actions_toolkit.command import Command
-from hypothesis import given
-from hypothesis import strategies as st
+from multidict import CIMultiDict
 
+from admin_api_simulator.recording import RecordedRequest
 from docs_platform_action.text import clean, markdown
 from tests.keys import ADMIN_KEY
-from tests.leaks import forms_of, leaked, leaked_in_part
+from tests.leaks import leaked, leaked_in_part
+from tests.search import USER_AGENT_PREFIX, Search
 
-AWKWARD = "k%+/=:\"'\\<>&|`$*_~[]()#;,::set-output x::y##[x]z"
-DISTINCT_FORMS = f"-ü {AWKWARD}!"
+AWKWARD = "-ü k%+/=:\"'\\<>&|`$*_~[]()#;,::set-output x::y##[x]z!"
 """A secret that every encoder writes differently."""
+
+SIGNATURE = "5f" * 32
+LINK = f"https://storage.example.com/b.tar.gz?X-Amz-Expires=60&X-Amz-Signature={SIGNATURE}"
+
+
+def quoted(text: str) -> str:
+    return urllib.parse.quote(text, safe="")
+
+
+def numbered(form: str) -> Callable[[str], str]:
+    return lambda text: "".join(letter if letter.isalnum() else form.format(ord(letter)) for letter in text)
+
 
 ENCODERS: dict[str, Callable[[str], str | bytes]] = {
     "unencoded": str,
-    "percent-encoded": lambda text: urllib.parse.quote(text, safe=""),
-    "percent-encoded twice": lambda text: urllib.parse.quote(urllib.parse.quote(text, safe=""), safe=""),
-    "percent-encoded three times": lambda text: functools.reduce(
-        lambda inner, _: urllib.parse.quote(inner, safe=""), range(3), text
-    ),
+    "percent-encoded": quoted,
+    "percent-encoded twice": lambda text: quoted(quoted(text)),
+    "percent-encoded three times": lambda text: quoted(quoted(quoted(text))),
     "percent-encoded, but slashes": urllib.parse.quote,
     "percent-encoded as JavaScript does": lambda text: urllib.parse.quote(text, safe="!'()*"),
     "percent-encoded in a form": lambda text: urllib.parse.urlencode({"q": text}),
+    "percent codes for all": lambda text: "".join(f"%{ord(letter):02X}" for letter in text),
     "JSON": json.dumps,
     "JSON with escaped slashes": lambda text: json.dumps(text).replace("/", r"\/"),
     "JSON with non-ASCII characters": lambda text: json.dumps(text, ensure_ascii=False),
-    "HTML": html.escape,
-    "HTML numbers": lambda text: "".join(letter if letter.isalnum() else f"&#{ord(letter)};" for letter in text),
-    "HTML hex numbers": lambda text: "".join(letter if letter.isalnum() else f"&#x{ord(letter):x};" for letter in text),
-    "HTML hex numbers for all": lambda text: "".join(f"&#x{ord(letter):x};" for letter in text),
-    "JSON numbers": lambda text: "".join(letter if letter.isalnum() else f"\\u{ord(letter):04X}" for letter in text),
+    "JSON numbers": numbered("\\u{:04X}"),
     "JSON numbers for all": lambda text: "".join(f"\\u{ord(letter):04X}" for letter in text),
-    "percent codes for all": lambda text: "".join(f"%{ord(letter):02X}" for letter in text),
-    "hex": lambda text: text.encode().hex(),
-    "HTML, decimal": lambda text: re.sub("[\"']", lambda quote: f"&#{ord(quote[0])};", html.escape(text, quote=False)),
+    "HTML": html.escape,
+    "HTML numbers": numbered("&#{};"),
+    "HTML hex numbers": numbered("&#x{:x};"),
+    "HTML hex numbers for all": lambda text: "".join(f"&#x{ord(letter):x};" for letter in text),
+    "HTML, decimal": lambda text: html.escape(text, quote=False).replace('"', "&#34;").replace("'", "&#39;"),
     "HTML, quotes as they are": lambda text: html.escape(text, quote=False),
+    "hex": lambda text: text.encode().hex(),
     "a log line": lambda text: clean(f"before {text} after"),
     "Markdown": lambda text: markdown(f"{text} after"),
     "Markdown, inside a line": lambda text: markdown(f"before {text} after"),
@@ -53,107 +61,128 @@ ENCODERS: dict[str, Callable[[str], str | bytes]] = {
     "a workflow command's property": lambda text: str(Command("x", {"title": text}, "")),
     "UTF-16-LE": lambda text: text.encode("utf-16-le"),
     "UTF-16-BE": lambda text: text.encode("utf-16-be"),
+    **{f"base64 after {count}": lambda text, count=count: base64.b64encode(b"x" * count + text.encode()) for count in range(3)},
+    "base64 for links after 0": lambda text: base64.urlsafe_b64encode(text.encode()),
 }
 
 
 @pytest.mark.parametrize("form", ENCODERS)
 def test_a_secret_is_found_however_it_is_encoded(form: str) -> None:
-    assert form in leaked(DISTINCT_FORMS, ENCODERS[form](DISTINCT_FORMS))
+    text = ENCODERS[form](AWKWARD)
+    written = text if isinstance(text, bytes) else text.encode()
 
-
-@pytest.mark.parametrize("change", [bytes.lower, bytes.upper])
-@pytest.mark.parametrize("form", ENCODERS)
-def test_a_secret_is_found_in_lower_and_upper_case(form: str, change: Callable[[bytes], bytes]) -> None:
-    written = ENCODERS[form](DISTINCT_FORMS)
-
-    assert form in leaked(DISTINCT_FORMS, change(written if isinstance(written, bytes) else written.encode()))
-
-
-@pytest.mark.parametrize("form", ENCODERS)
-def test_the_key_of_the_tests_is_found_however_it_is_encoded(form: str) -> None:
+    assert form in leaked(AWKWARD, written)
+    assert form in leaked(AWKWARD, written.lower())
+    assert form in leaked(AWKWARD, written.upper())
     assert leaked(ADMIN_KEY, ENCODERS[form](ADMIN_KEY))
+    assert leaked(ADMIN_KEY, ENCODERS[form](f"{ADMIN_KEY[:9]}~{ADMIN_KEY[10:]}")) == []
 
 
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
-@given(secret=st.text(min_size=12), before=st.binary(max_size=9), after=st.binary(max_size=9))
-def test_a_secret_is_found_in_base64_wherever_it_stands(
-    encode: Callable[[bytes], bytes], secret: str, before: bytes, after: bytes
-) -> None:
-    secret = secret.encode("utf-8", "replace").decode()
-
-    assert [name for name in leaked(secret, encode(before + secret.encode() + after)) if name.startswith("base64")]
-
-
-@given(st.text(alphabet=AWKWARD, min_size=1))
-def test_forms_are_distinct(secret: str) -> None:
-    forms = forms_of(secret)
-
-    assert len(forms) == len({*forms.values()})
-    assert forms["unencoded"] == secret.encode()
-
-
-def test_a_secret_with_nothing_to_escape_has_few_forms() -> None:
-    # unencoded, four ways to write each character as a number, three alignments of base64 in one alphabet, hex, and two byte
-    # orders of UTF-16
-    assert len(forms_of("abcdefghijkl")) == 11
-
-
-def test_a_secret_with_much_to_escape_has_many() -> None:
-    assert len(forms_of(AWKWARD)) > 20
-
-
-def test_a_text_without_the_secret_contains_none_of_its_forms() -> None:
-    nearly = ADMIN_KEY[:-1] + "4"
-
-    assert leaked(ADMIN_KEY, " ".join(str(encode(nearly)) for encode in ENCODERS.values())) == []
-
-
-def test_every_form_in_a_text_is_named() -> None:
-    text = f"{AWKWARD} {html.escape(AWKWARD)}"
-
-    assert leaked(AWKWARD, text) == ["unencoded", "HTML"]
-
-
-def test_a_short_secret_is_not_searched_for_in_base64() -> None:
-    assert not [name for name in forms_of("abc") if name.startswith("base64")]
-
-
-def _wrapped(text: str, columns: int, line_end: str) -> str:
+def wrapped(text: str, columns: int, line_end: str) -> str:
     return line_end.join(text[at : at + columns] for at in range(0, len(text), columns))
 
 
 FRAGMENT = ADMIN_KEY[3:19]
-PARTS: dict[str, str | bytes] = {
-    "sixteen characters": f"key {FRAGMENT}... refused",
-    "wrapped": _wrapped(ADMIN_KEY, 13, "\n    "),
-    "wrapped often": _wrapped(FRAGMENT, 3, "\r\n"),
-    "base64 with line breaks": _wrapped(base64.b64encode(f"Bearer {ADMIN_KEY}".encode()).decode(), 20, "\r\n"),
-    "base64 of sixteen": base64.b64encode(f"x{FRAGMENT}".encode()),
-    "base64 of another sixteen": base64.b64encode(f"xx{FRAGMENT}".encode()),
-    "hex": ADMIN_KEY.encode().hex(),
-    "upper case": f"key {FRAGMENT.upper()}... refused",
-    "base64 in lower case": base64.b64encode(f"x{FRAGMENT}".encode()).lower(),
-    "hex of sixteen": FRAGMENT.encode().hex().upper(),
-    "hex in groups": ADMIN_KEY.encode().hex(" "),
-    "hex with colons over lines": _wrapped(ADMIN_KEY.encode().hex(":"), 45, "\n  "),
-    "a list of numbers": ", ".join(f"0x{byte:02x}" for byte in ADMIN_KEY.encode()),
-}
 
 
-@pytest.mark.parametrize("form", PARTS)
-def test_a_part_of_the_key_is_found_however_it_is_written(form: str) -> None:
-    assert leaked_in_part(ADMIN_KEY, PARTS[form])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"key {FRAGMENT}... refused",
+        f"key {FRAGMENT.upper()}... refused",
+        wrapped(ADMIN_KEY, 13, "\n    "),
+        wrapped(FRAGMENT, 3, "\r\n"),
+        wrapped(base64.b64encode(f"Bearer {ADMIN_KEY}".encode()).decode(), 20, "\r\n"),
+        base64.b64encode(f"x{FRAGMENT}".encode()).lower(),
+        base64.b64encode(f"xx{FRAGMENT}".encode()),
+        FRAGMENT.encode().hex().upper(),
+        wrapped(ADMIN_KEY.encode().hex(":"), 45, "\n  "),
+        ", ".join(f"0x{byte:02x}" for byte in ADMIN_KEY.encode()),
+        b"x" * 5_000_000 + ADMIN_KEY.encode(),
+    ],
+)
+def test_sixteen_characters_of_the_key_are_found(text: str | bytes) -> None:
+    assert leaked_in_part(ADMIN_KEY, text)
 
 
 def test_fifteen_characters_of_the_key_are_not_a_leak() -> None:
     nearly = FRAGMENT[:15]
 
-    assert leaked_in_part(ADMIN_KEY, f"{nearly} {nearly.encode().hex(':')} {_wrapped(nearly, 4, ' ')}") == []
+    assert leaked_in_part(ADMIN_KEY, f"{nearly} {nearly.encode().hex(':')} {wrapped(nearly, 4, ' ')}") == []
 
 
-def test_a_very_short_key_is_not_searched_for_across_white_space() -> None:
-    assert leaked_in_part("running", "run ning") == []
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("all is well", []),
+        (f"::add-mask::{ADMIN_KEY}\nx\n", []),
+        (f"::add-mask::{ADMIN_KEY}\n::add-mask::{ADMIN_KEY}\n", ["a text holds the key, unencoded"]),
+        (f"::debug::{ADMIN_KEY}\n", ["a text holds the key, unencoded"]),
+        (LINK, ["a text holds a link's signature, unencoded"]),
+        (f"::add-mask::{LINK}\nx\n", []),
+        (f"x\nbundleUrl={LINK}\n", []),
+        (f'results=[{{"bundleUrl": "{LINK}"}}]\nx\n', []),
+        (f"bundleUrl<<d\n{LINK}\nd\nx\n", []),
+    ],
+)
+def test_texts_are_searched(text: str, found: list[str]) -> None:
+    search = Search(signatures={SIGNATURE})
+    search.remember(text)
+
+    assert search.found(None) == found
 
 
-def test_a_large_file_is_searched_for_the_whole_key() -> None:
-    assert leaked_in_part(ADMIN_KEY, b"x" * 5_000_000 + ADMIN_KEY.encode()) == ["unencoded"]
+def test_signatures_from_outputs_are_searched_for_elsewhere() -> None:
+    search = Search()
+    search.remember(SIGNATURE, where="the summary")
+    search.remember(LINK, holds_links=True)
+
+    assert search.found(None) == ["the summary holds a link's signature, unencoded"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("home/.cache", b"\xff" + ADMIN_KEY.encode("utf-16-le"), ["home/.cache holds the key, UTF-16-LE"]),
+        ("output", ADMIN_KEY.encode(), ["output holds the key, unencoded"]),
+        ("values.yaml", LINK.encode(), ["values.yaml holds a link's signature, unencoded"]),
+        ("values.yaml", f"# Static export\nstaticExport:\n  bundleUrl: {LINK}\n".encode(), []),
+        ("output", f"bundleUrl<<d\n{LINK}\nd\n".encode(), []),
+    ],
+)
+def test_files_are_searched(tmp_path_factory: pytest.TempPathFactory, name: str, content: bytes, found: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("left")  # the test's own `tmp_path` is searched after the test
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+
+    assert Search(signatures={SIGNATURE}).found(folder) == found
+
+
+@pytest.mark.parametrize(
+    ("operation", "part", "found"),
+    [
+        ("read_export", {"Authorization": f"Bearer {ADMIN_KEY}"}, None),
+        ("download", {"Authorization": "Bearer other"}, "an Authorization"),
+        ("download", {"query": LINK}, None),
+        ("read_export", {"query": LINK}, "a link's signature, unencoded"),
+        ("read_export", {"path": f"/{ADMIN_KEY}"}, "the key, unencoded"),
+        ("download", {"query": ADMIN_KEY}, "the key, unencoded"),
+        ("read_export", {"body": ADMIN_KEY}, "the key, unencoded"),
+        ("download", {"Referer": ADMIN_KEY}, "the key, unencoded"),
+        ("download", {"Authorization": "Bearer x", "User-Agent": "curl"}, None),
+    ],
+)
+def test_requests_of_the_action_are_searched(operation: str, part: dict[str, str], found: str | None) -> None:
+    headers = CIMultiDict({"User-Agent": f"{USER_AGENT_PREFIX}1.0"})
+    headers.update({name: text for name, text in part.items() if name[0].isupper()})
+    request = RecordedRequest(
+        operation=operation,
+        method="GET",
+        path=part.get("path", "/x"),
+        query=part.get("query", ""),
+        headers=headers,
+        body=part.get("body", "").encode(),
+    )
+    search = Search(signatures={SIGNATURE}, requests=[request])
+
+    assert [finding.partition(" holds ")[2] for finding in search.found(None)] == ([found] if found else [])

@@ -1,4 +1,7 @@
-"""The dependencies of the image and CI are pinned by hash or commit, and workflows have no unnecessary permissions."""
+"""The dependencies of the image are pinned by hash, and workflows have no unnecessary permissions.
+
+zizmor, in `make lint`, finds actions without a commit, expressions in scripts, and events that give pull requests access.
+"""
 
 import json
 import re
@@ -65,11 +68,6 @@ def exports(job: dict[str, Any]) -> bool:
     return "uses" in job or any("domain" in inputs and "job-id" not in inputs for inputs in given)
 
 
-def unpinned_actions(workflow: Path) -> list[str]:
-    used = [step["uses"] for step in steps(read(workflow)) if "uses" in step]
-    return [name for name in used if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", name)]
-
-
 def credentials_of_checkouts(workflow: Path) -> set[bool]:
     checkouts = [step for step in steps(read(workflow)) if step.get("uses", "").startswith("actions/checkout@")]
     return {step["with"]["persist-credentials"] for step in checkouts}
@@ -110,9 +108,6 @@ class TestDependencies:
 
 @pytest.mark.parametrize("workflow", CI, ids=named)
 class TestCi:
-    def test_every_other_action_is_pinned_to_a_commit(self, workflow: Path) -> None:
-        assert unpinned_actions(workflow) == []
-
     def test_jobs_have_read_access_to_the_code_only(self, workflow: Path) -> None:
         found = read(workflow)
 
@@ -122,10 +117,7 @@ class TestCi:
         ] == []
 
     def test_pull_requests_have_no_access_to_secrets(self, workflow: Path) -> None:
-        text = workflow.read_text("utf-8")
-
-        assert "pull_request_target" not in text
-        assert "secrets." not in text
+        assert "secrets." not in workflow.read_text("utf-8")
         assert credentials_of_checkouts(workflow) == {False}
 
 
@@ -169,9 +161,6 @@ class TestExamples:
         # Helm rejects simultaneous upgrades
         assert [job for job in jobs if job.get("concurrency") != {"group": "docs-release"}] == []
 
-    def test_every_other_action_is_pinned_to_a_commit(self, workflow: Path) -> None:
-        assert [name for name in unpinned_actions(workflow) if name != "OWNER/docs-platform-action@v1"] == []
-
     def test_other_actions_get_inputs_that_they_have(self, workflow: Path) -> None:
         others = [step for step in steps(read(workflow)) if "uses" in step and not step["uses"].startswith("OWNER/")]
 
@@ -179,11 +168,6 @@ class TestExamples:
             inputs = read(STAND_INS / step["uses"].partition("@")[0] / "action.yml")["inputs"]
             required = {name for name, given in inputs.items() if given.get("required") and "default" not in given}
             assert required <= {*step.get("with", {})} <= {*inputs}
-
-    def test_scripts_contain_no_expressions(self, workflow: Path) -> None:
-        scripts = [step["run"] for step in steps(read(workflow)) if "run" in step]
-
-        assert [script for script in scripts if "${{" in script] == []
 
     def test_the_key_is_a_secret_and_the_address_a_variable(self, workflow: Path) -> None:
         ours = [step["with"] for step in steps(read(workflow)) if "docs-platform-action@" in step.get("uses", "")]
@@ -193,34 +177,24 @@ class TestExamples:
         assert {given["base-url"] for given in ours} == {"${{ vars.DOCS_API_URL }}"}
 
 
-class TestCommentsOfExamples:
-    def test_the_subject_of_the_aws_role_names_the_environment_of_each_job_that_assumes_it(self) -> None:
-        comments = (ROOT / "examples" / "upload-to-s3.yml").read_text("utf-8")
-        (environment,) = re.findall(r"(?m)^# .* repo:\w+/\w+:environment:(\w+)\.$", comments)
-        jobs = {(path.name, name): job for path in EXAMPLES for name, job in read(path)["jobs"].items()}
-        assuming = {
-            name: job.get("environment")
-            for name, job in jobs.items()
-            if any("configure-aws-credentials@" in step.get("uses", "") for step in job.get("steps", []))
-        }
+def test_the_subject_of_the_aws_role_names_the_environment_of_each_job_that_assumes_it() -> None:
+    comments = (ROOT / "examples" / "upload-to-s3.yml").read_text("utf-8")
+    (environment,) = re.findall(r"(?m)^# .* repo:\w+/\w+:environment:(\w+)\.$", comments)
+    assuming = {
+        (path.name, name): job.get("environment")
+        for path in EXAMPLES
+        for name, job in read(path)["jobs"].items()
+        if "configure-aws-credentials@" in str(job)
+    }
 
-        assert assuming == {
-            ("upload-to-s3.yml", "upload"): environment,
-            ("export-many-deploy-each.yml", "deploy"): environment,
-        }
-
-    def test_as_many_domains_fit_into_the_outputs_as_the_guide_says(self) -> None:
-        comments = (ROOT / "examples" / "export-many-deploy-each.yml").read_text("utf-8")
-        (domains,) = re.findall(r"limited to 1 MB, enough for (\d+ to \d+) domains", comments)
-
-        assert f"| {domains}, depending on the length of the links |" in (ROOT / "docs" / "many-domains.md").read_text("utf-8")
+    assert assuming == {
+        ("upload-to-s3.yml", "upload"): environment,
+        ("export-many-deploy-each.yml", "deploy"): environment,
+    }
 
 
 @pytest.mark.parametrize("name", RELEASE)
 class TestReleaseWorkflows:
-    def test_every_other_action_is_pinned_to_a_commit(self, name: str) -> None:
-        assert unpinned_actions(WORKFLOWS / name) == []
-
     def test_jobs_have_only_the_permissions_of_the_table(self, name: str) -> None:
         found = read(WORKFLOWS / name)
 
@@ -231,12 +205,6 @@ class TestReleaseWorkflows:
         assert "secrets." not in (WORKFLOWS / name).read_text("utf-8")
         assert credentials_of_checkouts(WORKFLOWS / name) == {False}
 
-    def test_scripts_contain_no_expressions(self, name: str) -> None:
-        scripts = [step["run"] for step in steps(read(WORKFLOWS / name)) if "run" in step]
-
-        assert scripts
-        assert [script for script in scripts if "${{" in script] == []
-
     def test_only_people_start_them(self, name: str) -> None:
         started_by = read(WORKFLOWS / name)[True]  # YAML 1.1 reads the key `on` as true
 
@@ -246,18 +214,12 @@ class TestReleaseWorkflows:
         assert read(WORKFLOWS / name)["concurrency"]["cancel-in-progress"] is False
 
 
-class TestMajorTag:
-    def test_a_release_does_not_cancel_the_waiting_run_of_another(self) -> None:
-        group = read(WORKFLOWS / "major-tag.yml")["concurrency"]["group"]
-
-        assert group == "major-tag-${{ github.event.release.tag_name }}"
-
-
 class TestRelease:
     JOBS = read(WORKFLOWS / "release.yml")["jobs"]
 
-    def test_only_one_runs_at_a_time(self) -> None:
+    def test_only_one_runs_at_a_time_and_none_cancels_the_waiting_run_of_another(self) -> None:
         assert read(WORKFLOWS / "release.yml")["concurrency"]["group"] == "release"
+        assert read(WORKFLOWS / "major-tag.yml")["concurrency"]["group"] == "major-tag-${{ github.event.release.tag_name }}"
 
     def test_each_job_waits_for_those_before_it(self) -> None:
         assert {name: job.get("needs") for name, job in self.JOBS.items()} == {

@@ -14,7 +14,6 @@ from tests.engine import (
     examples_job_image,
     need_act,
     need_engine,
-    remember_output,
     remove_image,
     temporary_tag,
 )
@@ -86,21 +85,14 @@ def stand_ins() -> dict[str, Path]:
     return {f"{name}@{commit}": STAND_INS / name for name, commit in used}
 
 
-@pytest.fixture(scope="class")
+@pytest.fixture
 def platform() -> Iterator[Simulator]:
     with Simulator(key=ADMIN_KEY, export_seconds=0.3, agent_seconds=0.3, pages=12, host="127.0.0.1") as platform:
         yield platform
 
 
-@pytest.fixture(scope="class")
+@pytest.fixture
 def storage() -> Iterator[S3]:
     """Serve S3 with an empty bucket."""
     with running_storage() as storage:
         yield storage
-
-
-@pytest.fixture(autouse=True)
-def _register_the_log(request: pytest.FixtureRequest) -> None:
-    # the run is older than its tests, so its log is registered again for the search
-    if "run" in request.fixturenames:
-        remember_output(request.getfixturevalue("run").log, where="the log of act", holds_links=True)

@@ -35,115 +35,70 @@ SITE = site_files(domain=DOMAIN, pages=PAGES)
 AWS_ROLE = "arn:aws:iam::123456789012:role/docs"
 CONTEXT = "production"
 CHART = "/chart"
+UNUSED_LINK = "::error::The chart does not use staticExport.bundleUrl"
 CloudFront = Any  # boto3 defines its clients at run time
 
 
-class TestUploadToS3:
-    EXAMPLE = "upload-to-s3.yml"
+def test_upload_to_s3(examples: Act, platform: Simulator, storage: S3, cdn: CloudFront) -> None:
+    storage.put_object(Bucket=BUCKET, Key="guides/page-99/index.html", Body=b"A page that is no longer there")
+    # as long as the new one, so that their sizes are equal
+    storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"x" * len(SITE["index.html"]))
+    (distribution,) = (made["Id"] for made in cdn.list_distributions()["DistributionList"]["Items"])
+    variables = upload_to() | {"DOCS_DISTRIBUTION": distribution}
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def bucket(cls, storage: S3) -> S3:
-        storage.put_object(Bucket=BUCKET, Key="guides/page-99/index.html", Body=b"A page that is no longer there")
-        # as long as the new one, so that their sizes are equal
-        storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"x" * len(SITE["index.html"]))
-        return storage
+    run = run_example(examples, "upload-to-s3.yml", platform, variables=variables, environment=endpoint(storage))
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def cdn(cls, storage: S3) -> Iterator[CloudFront]:
-        client = boto3.client("cloudfront", endpoint_url=storage.meta.endpoint_url, region_name=REGION, **AWS_KEY)
-        origin = {"Id": "docs", "DomainName": f"{BUCKET}.s3.amazonaws.com", "S3OriginConfig": {"OriginAccessIdentity": ""}}
-        client.create_distribution(
-            DistributionConfig={
-                "CallerReference": "docs",
-                "Comment": "",
-                "Enabled": True,
-                "Origins": {"Quantity": 1, "Items": [origin]},
-                "DefaultCacheBehavior": {"TargetOriginId": "docs", "ViewerProtocolPolicy": "redirect-to-https"},
-            }
-        )
-        yield client
-        client.close()
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def distribution(cls, cdn: CloudFront) -> str:
-        (made,) = cdn.list_distributions()["DistributionList"]["Items"]
-        return str(made["Id"])
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, bucket: S3, distribution: str) -> WorkflowRun:
-        variables = upload_to() | {"DOCS_DISTRIBUTION": distribution}
-        return run_example(examples, cls.EXAMPLE, platform, variables=variables, environment=endpoint(bucket))
-
-    def test_the_whole_cache_of_the_cdn_is_cleared(self, run: WorkflowRun, cdn: CloudFront, distribution: str) -> None:
-        assert run.succeeded, run.log
-        (made,) = cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]["Items"]
-        found = cdn.get_invalidation(DistributionId=distribution, Id=made["Id"])["Invalidation"]
-        assert found["InvalidationBatch"]["Paths"]["Items"] == ["/*"]
-
-    def test_the_bucket_holds_the_site_byte_for_byte_and_nothing_else(self, run: WorkflowRun, bucket: S3) -> None:
-        assert run.succeeded, run.log
-        assert contents(bucket) == SITE
-
-    def test_each_file_has_its_content_type(self, run: WorkflowRun, bucket: S3) -> None:
-        assert run.succeeded, run.log
-        assert header(bucket, "index.html", "ContentType") == "text/html"
-        assert header(bucket, "assets/site.css", "ContentType") == "text/css"
-
-    def test_browsers_revalidate_pages_and_cache_assets(self, run: WorkflowRun, bucket: S3) -> None:
-        assert run.succeeded, run.log
-        assert {header(bucket, page, "CacheControl") for page in SITE if page.endswith(".html")} == {"no-cache"}
-        assert header(bucket, "assets/site.css", "CacheControl") == "public, max-age=3600"
+    assert run.succeeded, run.log
+    assert contents(storage) == SITE
+    assert {header(storage, page, "ContentType") for page in SITE if page.endswith(".html")} == {"text/html"}
+    assert {header(storage, page, "CacheControl") for page in SITE if page.endswith(".html")} == {"no-cache"}
+    assert header(storage, "assets/site.css", "ContentType") == "text/css"
+    assert header(storage, "assets/site.css", "CacheControl") == "public, max-age=3600"
+    (made,) = cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]["Items"]
+    invalidated = cdn.get_invalidation(DistributionId=distribution, Id=made["Id"])["Invalidation"]
+    assert invalidated["InvalidationBatch"]["Paths"]["Items"] == ["/*"]
 
 
-class TestUploadAfterAFailure:
-    EXAMPLE = "upload-to-s3.yml"
+@pytest.mark.parametrize("variable", ["DOCS_DOMAIN=failing.example.com", "DOCS_MIN_PAGES=1000"])
+def test_after_a_failed_export_nothing_is_uploaded_and_nothing_removed(
+    examples: Act, platform: Simulator, storage: S3, variable: str
+) -> None:
+    storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"The page that is online")
+    variables = upload_to() | dict([variable.split("=")])
 
-    @pytest.fixture(scope="class", params=["DOCS_DOMAIN=failing.example.com", "DOCS_MIN_PAGES=1000"])
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, storage: S3, request: pytest.FixtureRequest) -> WorkflowRun:
-        storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"The page that is online")
-        variables = upload_to() | dict([request.param.split("=")])
-        return run_example(examples, cls.EXAMPLE, platform, variables=variables, environment=endpoint(storage))
+    run = run_example(examples, "upload-to-s3.yml", platform, variables=variables, environment=endpoint(storage))
 
-    def test_nothing_is_uploaded_and_nothing_removed(self, run: WorkflowRun, storage: S3) -> None:
-        assert not run.succeeded, run.log
-        assert "Main Upload the site" not in run.log
-        assert contents(storage) == {"index.html": b"The page that is online"}
+    assert not run.succeeded, run.log
+    assert "Main Upload the site" not in run.log
+    assert contents(storage) == {"index.html": b"The page that is online"}
 
 
 class TestExportManyDeployEach:
     EXAMPLE = "export-many-deploy-each.yml"
-    DOMAINS = (DOMAIN, "failing.example.com", "developers.example.com")
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, storage: S3) -> WorkflowRun:
-        storage.put_object(Bucket=BUCKET, Key="failing.example.com/index.html", Body=b"The page that is online")
-        variables = {**upload_to(), "DOCS_DOMAINS": "\n".join(cls.DOMAINS)}
-        return run_example(examples, cls.EXAMPLE, platform, variables=variables, environment=endpoint(storage))
+    def test_exported_sites_are_deployed_and_the_failed_one_stays_unchanged(
+        self, examples: Act, platform: Simulator, storage: S3
+    ) -> None:
+        good, bad = (DOMAIN, "developers.example.com"), "failing.example.com"
+        storage.put_object(Bucket=BUCKET, Key=f"{bad}/index.html", Body=b"The page that is online")
+        variables = {**upload_to(), "DOCS_DOMAINS": "\n".join([DOMAIN, bad, "developers.example.com"])}
 
-    def test_exported_sites_are_deployed_and_the_failed_one_stays_unchanged(self, run: WorkflowRun, storage: S3) -> None:
+        run = run_example(examples, self.EXAMPLE, platform, variables=variables, environment=endpoint(storage))
+
+        assert not run.succeeded, run.log
         found = contents(storage)
-
-        for domain in (DOMAIN, "developers.example.com"):
+        for domain in good:
             site = {name.removeprefix(f"{domain}/"): body for name, body in found.items() if name.startswith(f"{domain}/")}
             assert site == site_files(domain=domain, pages=PAGES), run.log
-        assert found["failing.example.com/index.html"] == b"The page that is online"
-
-    def test_the_workflow_fails_for_the_failed_export(self, run: WorkflowRun) -> None:
-        assert not run.succeeded, run.log
-        assert sorted(run.printed("Deployed")) == [
-            f"s3://{BUCKET}/{domain}" for domain in sorted((DOMAIN, "developers.example.com"))
-        ]
+        assert found[f"{bad}/index.html"] == b"The page that is online"
+        assert sorted(run.printed("Deployed")) == [f"s3://{BUCKET}/{domain}" for domain in sorted(good)]
         # act marks every job of a matrix as failed if one fails, so the steps are checked
         failed = re.findall(r"^\[.*?/Deploy (\S+)-\d+ *\] .*Failure - Main ", run.log, re.MULTILINE)
-        assert failed == ["failing.example.com"], run.log
+        assert failed == [bad], run.log
         messages = re.findall(r"::error::Not deployed\. (.*?)\. The API at .* said: ", run.log)
-        assert messages == ["Export of failing.example.com: the export failed at the platform"], run.log
+        assert messages == [f"Export of {bad}: the export failed at the platform"], run.log
+        assert [platform.count("start_export", domain=domain) for domain in (*good, bad)] == [1, 1, 1], run.log
+        assert platform.count("make_bundle", domain=DOMAIN) == 2, run.log  # of the export and of the deployment
 
     def test_the_platforms_message_is_not_a_workflow_command(self, examples_image: str) -> None:
         variables = {"MESSAGE": 'The API said: "one\n::add-mask::two\r\n::warning::\tthree \\n %s $(id)"'}
@@ -151,22 +106,13 @@ class TestExportManyDeployEach:
         assert status == 1, printed
         assert printed == '::error::Not deployed. The API said: "one ::add-mask::two  ::warning:: three \\n %s $(id)"\n'
 
-    def test_each_domain_is_exported_once_by_one_step(self, run: WorkflowRun, platform: Simulator) -> None:
-        assert {domain: platform.count("start_export", domain=domain) for domain in self.DOMAINS} == dict.fromkeys(
-            self.DOMAINS, 1
-        ), run.log
-        assert platform.count("make_bundle", domain=DOMAIN) == 2, run.log  # of the export and of the deployment
-
 
 class TestServeWithNginx:
     EXAMPLE = "serve-with-nginx.yml"
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
-        return run_example(examples, cls.EXAMPLE, platform)
+    def test_nginx_serves_every_page_unchanged(self, examples: Act, platform: Simulator) -> None:
+        run = run_example(examples, self.EXAMPLE, platform)
 
-    def test_nginx_serves_every_page_unchanged(self, run: WorkflowRun) -> None:
         assert run.succeeded, run.log
         assert run.printed("nginx serves") == [f"{PAGES} pages"], run.log
 
@@ -179,13 +125,14 @@ class TestServeWithNginx:
 
 class TestDeployWithHelm:
     EXAMPLE = "deploy-with-helm.yml"
+    LINK = f"https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature={'0f' * 200}"
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, release: Cluster) -> WorkflowRun:
-        return run_example(
+    def test_the_deployment_gets_link_and_version_and_keeps_its_other_values(
+        self, examples: Act, platform: Simulator, release: Cluster
+    ) -> None:
+        run = run_example(
             examples,
-            cls.EXAMPLE,
+            self.EXAMPLE,
             platform,
             event="workflow_dispatch",
             inputs={"version": "2024-06-01"},
@@ -193,74 +140,33 @@ class TestDeployWithHelm:
             secrets={"KUBECONFIG": release.kubeconfig(CONTEXT), "VARIABLES_TOKEN": "token-of-the-tests"},
         )
 
-    def test_the_deployment_gets_link_and_version_unchanged(self, run: WorkflowRun, release: Cluster) -> None:
         assert run.succeeded, run.log
-        deployed = deployed_to(release)
-        assert deployed == {"enabled": True, "bundleUrl": deployed["bundleUrl"], "version": "2024-06-01"}
-        assert "," in deployed["bundleUrl"]
-        assert fetched(deployed["bundleUrl"]) == build_archive(SITE, "tar.gz")
-
-    def test_the_release_keeps_its_other_values(self, run: WorkflowRun, release: Cluster) -> None:
-        assert run.succeeded, run.log
-        assert release.objects["configmaps", "docs", "docs"]["data"]["replicas"] == "3"
-
-    def test_the_job_id_is_stored_for_new_links(self, run: WorkflowRun, platform: Simulator) -> None:
+        assert "," in check_deployment(release, version="2024-06-01")
         (job,) = {match[1] for request in platform.requests if (match := re.search(r"/jobs/([^/]+)/bundle$", request.path))}
         assert run.printed("asked of gh:") == [f"variable set DOCS_EXPORT_JOB --repo example/docs --body {job}"], run.log
-
-    def test_the_link_stays_out_of_the_log(self, run: WorkflowRun) -> None:
-        assert run.succeeded, run.log
         assert "X-Amz-Signature" not in run.log
 
+    def test_without_a_cluster_the_chart_is_rendered_and_a_notice_says_so(self, examples: Act, platform: Simulator) -> None:
+        run = run_example(examples, self.EXAMPLE, platform, variables=deploy_to(""))
 
-class TestDeployWithoutACluster:
-    EXAMPLE = "deploy-with-helm.yml"
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
-        return run_example(examples, cls.EXAMPLE, platform, variables=deploy_to(""))
-
-    def test_the_chart_is_rendered_and_nothing_deployed(self, run: WorkflowRun) -> None:
         assert run.succeeded, run.log
         assert "Success - Main Check that the chart uses the link" in run.log
         assert "Upgrade the deployment" not in run.log
         assert run.printed("asked of gh:") == []
-
-    def test_a_notice_says_so(self, run: WorkflowRun) -> None:
         assert "Rendered, but not deployed, because the variable DOCS_KUBE_CONTEXT is not set" in run.log
 
-
-class TestDeployWithAnotherChart:
-    EXAMPLE = "deploy-with-helm.yml"
-    LINK = f"https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature={'0f' * 200}"
-
     @pytest.mark.parametrize(
-        "value",
+        ("value", "found"),
         [
-            pytest.param("{{ .Values.staticExport.bundleUrl | quote }}", id="as it is"),
-            pytest.param("{{ .Values.staticExport.bundleUrl | b64enc }}", id="as a Secret keeps it"),
+            pytest.param("{{ .Values.staticExport.bundleUrl | quote }}", ("", 0), id="as it is"),
+            pytest.param("{{ .Values.staticExport.bundleUrl | b64enc }}", ("", 0), id="as a Secret keeps it"),
+            pytest.param("{{ .Values.bundleUrl | quote }}", (UNUSED_LINK, 1), id="by another name"),
+            pytest.param("{{ .Values.staticExport.enabled | quote }}", (UNUSED_LINK, 1), id="not at all"),
         ],
     )
-    def test_a_chart_that_uses_the_link_is_deployed(self, examples_image: str, value: str) -> None:
-        assert self.check_chart(value, examples_image) == ("", 0)
-
-    @pytest.mark.parametrize(
-        "value",
-        [
-            pytest.param("{{ .Values.bundleUrl | quote }}", id="by another name"),
-            pytest.param("{{ .Values.staticExport.enabled | quote }}", id="not at all"),
-        ],
-    )
-    def test_a_chart_that_does_not_use_the_link_is_not_deployed(self, examples_image: str, value: str) -> None:
-        printed, status = self.check_chart(value, examples_image)
-        assert status == 1, printed
-        assert printed.startswith("::error::The chart does not use staticExport.bundleUrl"), printed
-
-    def check_chart(self, value: str, image: str) -> tuple[str, int]:
-        """Run the example's chart check on a chart that renders this value."""
-        return run_step(
-            image,
+    def test_a_chart_must_use_the_link(self, examples_image: str, value: str, found: tuple[str, int]) -> None:
+        printed, status = run_step(
+            examples_image,
             self.EXAMPLE,
             "Check that the chart uses the link",
             prepare=(
@@ -278,28 +184,19 @@ class TestDeployWithAnotherChart:
             },
         )
 
+        assert (printed[: len(UNUSED_LINK)], status) == found, printed
+
 
 class TestUpgradeWithHelm:
     EXAMPLE = "upgrade-with-helm.yml"
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, release: Cluster) -> WorkflowRun:
+    def test_the_deployment_gets_the_link_and_the_commit(self, examples: Act, platform: Simulator, release: Cluster) -> None:
         secrets = {"KUBECONFIG": release.kubeconfig(CONTEXT)}
-        return run_example(examples, cls.EXAMPLE, platform, variables=deploy_to(CONTEXT), secrets=secrets)
 
-    def test_the_deployment_gets_the_link_and_the_commit(self, run: WorkflowRun, release: Cluster, examples: Act) -> None:
-        assert run.succeeded, run.log
-        deployed = deployed_to(release)
-        assert deployed == {"enabled": True, "bundleUrl": deployed["bundleUrl"], "version": examples.commit()}
-        assert fetched(deployed["bundleUrl"]) == build_archive(SITE, "tar.gz")
+        run = run_example(examples, self.EXAMPLE, platform, variables=deploy_to(CONTEXT), secrets=secrets)
 
-    def test_the_release_keeps_its_other_values(self, run: WorkflowRun, release: Cluster) -> None:
         assert run.succeeded, run.log
-        assert release.objects["configmaps", "docs", "docs"]["data"]["replicas"] == "3"
-
-    def test_the_link_stays_out_of_the_log(self, run: WorkflowRun) -> None:
-        assert run.succeeded, run.log
+        check_deployment(release, version=examples.commit())
         assert "X-Amz-Signature" not in run.log
 
     def test_a_missing_context_fails_before_the_upgrade(self, examples_image: str) -> None:
@@ -310,136 +207,108 @@ class TestUpgradeWithHelm:
         assert printed.endswith("KUBE_CONTEXT: Set the variable DOCS_KUBE_CONTEXT\n"), printed
 
 
-class TestDeployToGithubPages:
-    EXAMPLE = "deploy-to-github-pages.yml"
+def test_a_scheduled_refresh_deploys_a_new_link_without_a_new_export(
+    examples: Act, platform: Simulator, release: Cluster
+) -> None:
+    platform.add_export_job("se_remembered", domain=DOMAIN)
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
-        return run_example(examples, cls.EXAMPLE, platform)
+    run = run_example(
+        examples,
+        "refresh-link-on-schedule.yml",
+        platform,
+        event="schedule",
+        variables=deploy_to(CONTEXT) | {"DOCS_EXPORT_JOB": "se_remembered"},
+        secrets={"KUBECONFIG": release.kubeconfig(CONTEXT)},
+    )
 
-    def test_the_site_is_deployed_byte_for_byte(self, run: WorkflowRun) -> None:
-        assert run.succeeded, run.log
-        deployed = {name: sha256 for sha256, name in (line.split(maxsplit=1) for line in run.printed("deployed:"))}
-        assert deployed == {name: hashlib.sha256(body).hexdigest() for name, body in SITE.items()}, run.log
+    assert run.succeeded, run.log
+    assert (platform.count("start_export"), platform.count("make_bundle")) == (0, 1)
+    check_deployment(release, version="2024-05-01")
+
+
+def test_deploy_to_github_pages(examples: Act, platform: Simulator) -> None:
+    run = run_example(examples, "deploy-to-github-pages.yml", platform)
+
+    assert run.succeeded, run.log
+    deployed = {name: sha256 for sha256, name in (line.split(maxsplit=1) for line in run.printed("deployed:"))}
+    assert deployed == {name: hashlib.sha256(body).hexdigest() for name, body in SITE.items()}, run.log
 
 
 class TestCommentOnPullRequest:
     EXAMPLE = "comment-on-pull-request.yml"
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+    def test_the_pull_request_of_the_agent_gets_a_comment_with_the_token_of_the_run(
+        self, examples: Act, platform: Simulator
+    ) -> None:
         inputs = {"project-id": "demo-project", "job-id": "agent-pull-request"}
         secrets = {"GITHUB_TOKEN": "token-of-the-run"}
-        return run_example(examples, cls.EXAMPLE, platform, event="workflow_dispatch", inputs=inputs, secrets=secrets)
 
-    def test_the_pull_request_of_the_agent_gets_a_comment(self, run: WorkflowRun) -> None:
+        run = run_example(examples, self.EXAMPLE, platform, event="workflow_dispatch", inputs=inputs, secrets=secrets)
+
         assert run.succeeded, run.log
         (asked,) = run.printed("asked of gh:")
         link = r"https://git\.example\.com/acme/docs/pull/\d+"
         assert re.fullmatch(rf"pr comment {link} --body The documentation agent is done\. .*", asked)
-
-    def test_the_token_is_that_of_the_run(self, run: WorkflowRun) -> None:
         assert run.printed("token of gh:") == [hashed("token-of-the-run")], run.log
 
-
-class TestCommentAfterADispatchedEvent:
-    EXAMPLE = "comment-on-pull-request.yml"
-
-    @pytest.fixture(scope="class", params=["agent-pull-request", "agent-no-change"])
-    @classmethod
-    def job(cls, request: pytest.FixtureRequest) -> str:
-        return str(request.param)
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, job: str) -> WorkflowRun:
-        return run_example(
+    @pytest.mark.parametrize(("job", "comments"), [("agent-pull-request", 1), ("agent-no-change", 0)])
+    def test_after_a_dispatched_event_it_has_the_other_repositorys_token(
+        self, examples: Act, platform: Simulator, job: str, comments: int
+    ) -> None:
+        run = run_example(
             examples,
-            cls.EXAMPLE,
+            self.EXAMPLE,
             platform,
             event="repository_dispatch",
             payload={"action": "docs-agent", "client_payload": {"projectId": "demo-project", "jobId": job}},
             secrets={"GITHUB_TOKEN": "token-of-the-run", "DOCS_PR_TOKEN": "token-of-the-other-repository"},
         )
 
-    def test_a_pull_request_gets_a_comment_with_the_other_repositorys_token(self, run: WorkflowRun, job: str) -> None:
         assert run.succeeded, run.log
-        tokens = [hashed("token-of-the-other-repository")] if job == "agent-pull-request" else []
-        assert run.printed("token of gh:") == tokens, run.log
+        assert run.printed("token of gh:") == [hashed("token-of-the-other-repository")] * comments, run.log
 
 
-class TestMergeAgentPullRequest:
-    EXAMPLE = "merge-agent-pull-request.yml"
+@pytest.mark.parametrize("repository", ["handbook", ""], ids=["another repository", "this repository"])
+def test_the_pull_request_of_the_agent_is_merged_after_its_checks(examples: Act, platform: Simulator, repository: str) -> None:
+    run = run_example(
+        examples,
+        "merge-agent-pull-request.yml",
+        platform,
+        event="workflow_dispatch",
+        inputs={"project-id": "demo-project", "job-id": "agent-pull-request"},
+        variables={"DOCS_APP_CLIENT_ID": "Iv23-of-the-tests", "DOCS_REPOSITORY": repository},
+        secrets={"DOCS_APP_PRIVATE_KEY": "key-of-the-app"},
+    )
 
-    @pytest.fixture(scope="class", params=["handbook", ""], ids=["another repository", "this repository"])
-    @classmethod
-    def repository(cls, request: pytest.FixtureRequest) -> str:
-        return str(request.param)
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, repository: str) -> WorkflowRun:
-        return run_example(
-            examples,
-            cls.EXAMPLE,
-            platform,
-            event="workflow_dispatch",
-            inputs={"project-id": "demo-project", "job-id": "agent-pull-request"},
-            variables={"DOCS_APP_CLIENT_ID": "Iv23-of-the-tests", "DOCS_REPOSITORY": repository},
-            secrets={"DOCS_APP_PRIVATE_KEY": "key-of-the-app"},
-        )
-
-    def test_the_pull_request_is_merged_after_its_checks(self, run: WorkflowRun) -> None:
-        assert run.succeeded, run.log
-        (asked,) = run.printed("asked of gh:")
-        assert re.fullmatch(r"pr merge --auto --squash https://git\.example\.com/acme/docs/pull/\d+", asked)
-
-    def test_the_apps_token_is_for_the_one_repository(self, run: WorkflowRun, repository: str) -> None:
-        token = f"app token for example/{repository or 'docs'} with contents=write pull-requests=write"
-        assert run.printed("token of gh:") == [hashed(token)], run.log
+    assert run.succeeded, run.log
+    (asked,) = run.printed("asked of gh:")
+    assert re.fullmatch(r"pr merge --auto --squash https://git\.example\.com/acme/docs/pull/\d+", asked)
+    token = f"app token for example/{repository or 'docs'} with contents=write pull-requests=write"
+    assert run.printed("token of gh:") == [hashed(token)], run.log
 
 
-class TestExportAfterMerge:
-    EXAMPLE = "export-after-merge.yml"
+@pytest.mark.parametrize(
+    ("merged", "repository", "exported"),
+    [(True, "example/docs", [f"{PAGES} pages after pull request 7"]), (False, "closed/docs", []), (True, "fork/docs", [])],
+)
+def test_a_merged_pull_request_of_the_repository_is_exported(
+    examples: Act, platform: Simulator, merged: bool, repository: str, exported: list[str]
+) -> None:
+    payload = closed_pull_request(merged=merged, repository=repository)
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
-        return run_example(examples, cls.EXAMPLE, platform, event="pull_request", payload=closed_pull_request(merged=True))
+    run = run_example(examples, "export-after-merge.yml", platform, event="pull_request", payload=payload)
 
-    def test_the_export_knows_the_pull_request(self, run: WorkflowRun) -> None:
-        assert run.succeeded, run.log
-        assert run.printed("Exported") == [f"{PAGES} pages after pull request 7"], run.log
-
-
-class TestExportAfterNoMerge:
-    EXAMPLE = "export-after-merge.yml"
-
-    @pytest.fixture(scope="class", params=["closed", "fork"])
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, request: pytest.FixtureRequest) -> WorkflowRun:
-        payload = closed_pull_request(merged=request.param == "fork", repository=f"{request.param}/docs")
-        return run_example(examples, cls.EXAMPLE, platform, event="pull_request", payload=payload)
-
-    def test_nothing_is_exported(self, run: WorkflowRun, platform: Simulator) -> None:
-        assert run.succeeded, run.log
-        assert platform.requests == []
+    assert run.succeeded, run.log
+    assert run.printed("Exported") == exported, run.log
+    assert bool(platform.requests) is bool(exported)
 
 
-class TestCallReusableExport:
-    EXAMPLE = "call-reusable-export.yml"
+def test_the_callers_job_gets_what_the_called_workflow_exported(examples: Act, platform: Simulator) -> None:
+    run = run_example(examples, "call-reusable-export.yml", platform, variables={"DOCS_MIN_PAGES": "10"})
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
-        return run_example(examples, cls.EXAMPLE, platform, variables={"DOCS_MIN_PAGES": "10"})
-
-    def test_the_callers_job_gets_what_the_called_workflow_exported(self, run: WorkflowRun, platform: Simulator) -> None:
-        assert run.succeeded, run.log
-        assert run.printed(f"{PAGES} of {PAGES} pages") == ["downloaded"], run.log
-        assert platform.count("start_export", domain=DOMAIN) == 1
+    assert run.succeeded, run.log
+    assert run.printed(f"{PAGES} of {PAGES} pages") == ["downloaded"], run.log
+    assert platform.count("start_export", domain=DOMAIN) == 1
 
 
 class TestExportTheMergedCommit:
@@ -448,13 +317,18 @@ class TestExportTheMergedCommit:
     COMMIT = "c0ffee" * 6 + "c0de"
     WITHOUT_PAUSES = "printf '#!/bin/sh\n' > /usr/local/bin/sleep; chmod 755 /usr/local/bin/sleep"
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
+    def test_the_site_is_exported_when_it_contains_the_commit(self, examples: Act, platform: Simulator) -> None:
         with served([f'<meta name="docs-commit" content="{examples.commit()}">']) as (url, _):
-            return run_example(examples, cls.EXAMPLE, platform, variables={"DOCS_MARKER_URL": url})
+            run = run_example(examples, self.EXAMPLE, platform, variables={"DOCS_MARKER_URL": url})
 
-    def test_the_site_is_exported_when_it_contains_the_commit(self, run: WorkflowRun) -> None:
+        assert run.succeeded, run.log
+        assert run.printed("Exported") == [f"{PAGES} pages"], run.log
+
+    def test_the_platforms_event_starts_an_export_without_a_check(self, examples: Act, platform: Simulator) -> None:
+        payload = {"action": "docs-deployed", "client_payload": {}}
+
+        run = run_example(examples, self.EXAMPLE, platform, event="repository_dispatch", payload=payload)
+
         assert run.succeeded, run.log
         assert run.printed("Exported") == [f"{PAGES} pages"], run.log
 
@@ -482,68 +356,15 @@ class TestExportTheMergedCommit:
         return run_step(image, self.EXAMPLE, self.WAIT, prepare=self.WITHOUT_PAUSES, variables=variables)
 
 
-class TestExportAfterTheDeployment:
-    EXAMPLE = "export-the-merged-commit.yml"
+def test_a_second_job_fetches_the_exported_site_with_a_link_of_its_own(examples: Act, platform: Simulator) -> None:
+    run = run_example(examples, "fetch-in-another-job.yml", platform)
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
-        payload = {"action": "docs-deployed", "client_payload": {}}
-        return run_example(examples, cls.EXAMPLE, platform, event="repository_dispatch", payload=payload)
-
-    def test_the_platforms_event_starts_an_export_without_a_check(self, run: WorkflowRun) -> None:
-        assert run.succeeded, run.log
-        assert run.printed("Exported") == [f"{PAGES} pages"], run.log
-
-
-class TestFetchInAnotherJob:
-    EXAMPLE = "fetch-in-another-job.yml"
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
-        return run_example(examples, cls.EXAMPLE, platform)
-
-    def test_the_second_job_has_the_exported_site(self, run: WorkflowRun) -> None:
-        assert run.succeeded, run.log
-        sha256 = hashlib.sha256(build_archive(SITE, "tar.gz")).hexdigest()
-        assert run.printed("docs.tar.gz:") == ["OK"], run.log
-        assert run.printed(f"{PAGES} pages in site, SHA-256") == [sha256], run.log
-
-    def test_one_export_gives_two_links(self, run: WorkflowRun, platform: Simulator) -> None:
-        assert run.succeeded, run.log
-        assert (platform.count("start_export"), platform.count("make_bundle")) == (1, 2)
-
-    def test_no_link_is_in_the_log(self, run: WorkflowRun) -> None:
-        assert "X-Amz-Signature" not in run.log
-
-
-class TestRefreshLinkOnSchedule:
-    EXAMPLE = "refresh-link-on-schedule.yml"
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, release: Cluster) -> WorkflowRun:
-        platform.add_export_job("se_remembered", domain=DOMAIN)
-        return run_example(
-            examples,
-            cls.EXAMPLE,
-            platform,
-            event="schedule",
-            variables=deploy_to(CONTEXT) | {"DOCS_EXPORT_JOB": "se_remembered"},
-            secrets={"KUBECONFIG": release.kubeconfig(CONTEXT)},
-        )
-
-    def test_a_new_link_needs_no_new_export(self, run: WorkflowRun, platform: Simulator) -> None:
-        assert run.succeeded, run.log
-        assert (platform.count("start_export"), platform.count("make_bundle")) == (0, 1)
-
-    def test_the_deployment_gets_the_link_and_keeps_all_other_values(self, run: WorkflowRun, release: Cluster) -> None:
-        assert run.succeeded, run.log
-        deployed = deployed_to(release)
-        assert fetched(deployed["bundleUrl"]) == build_archive(SITE, "tar.gz")
-        assert deployed == {"enabled": True, "bundleUrl": deployed["bundleUrl"], "version": "2024-05-01"}
-        assert release.objects["configmaps", "docs", "docs"]["data"]["replicas"] == "3"
+    assert run.succeeded, run.log
+    sha256 = hashlib.sha256(build_archive(SITE, "tar.gz")).hexdigest()
+    assert run.printed("docs.tar.gz:") == ["OK"], run.log
+    assert run.printed(f"{PAGES} pages in site, SHA-256") == [sha256], run.log
+    assert (platform.count("start_export"), platform.count("make_bundle")) == (1, 2)
+    assert "X-Amz-Signature" not in run.log
 
 
 class TestValuesFile:
@@ -584,12 +405,30 @@ class TestValuesFile:
 
 
 def test_every_example_has_a_test() -> None:
-    run = {kind.EXAMPLE for kind in globals().values() if hasattr(kind, "EXAMPLE")}
+    run = {*re.findall(r'"([\w-]+\.yml)"', Path(__file__).read_text("utf-8"))}
     called = {Path(used).name for name in run for used in re.findall(r"uses: (\./\S+)", (EXAMPLES / name).read_text("utf-8"))}
     assert {path.name for path in EXAMPLES.glob("*.yml")} == run | called
 
 
-@pytest.fixture(scope="class")
+@pytest.fixture
+def cdn(storage: S3) -> Iterator[CloudFront]:
+    """Return a client of CloudFront with one distribution of the bucket."""
+    client = boto3.client("cloudfront", endpoint_url=storage.meta.endpoint_url, region_name=REGION, **AWS_KEY)
+    origin = {"Id": "docs", "DomainName": f"{BUCKET}.s3.amazonaws.com", "S3OriginConfig": {"OriginAccessIdentity": ""}}
+    client.create_distribution(
+        DistributionConfig={
+            "CallerReference": "docs",
+            "Comment": "",
+            "Enabled": True,
+            "Origins": {"Quantity": 1, "Items": [origin]},
+            "DefaultCacheBehavior": {"TargetOriginId": "docs", "ViewerProtocolPolicy": "redirect-to-https"},
+        }
+    )
+    yield client
+    client.close()
+
+
+@pytest.fixture
 def release(examples_image: str) -> Iterator[Cluster]:
     """Serve a cluster with a release of the chart that has its own values."""
     with running_cluster() as cluster:
@@ -686,11 +525,11 @@ def deploy_to(context: str) -> dict[str, str]:
     return {"DOCS_CHART": CHART, "DOCS_CHART_VERSION": "0.1.0", "DOCS_KUBE_CONTEXT": context}
 
 
-def deployed_to(cluster: Cluster) -> dict[str, Any]:
-    """Return the static export's values in the chart's object in the cluster."""
-    values: dict[str, Any] = json.loads(cluster.objects["configmaps", "docs", "docs"]["data"]["staticExport"])
-    return values
-
-
-def fetched(link: str) -> bytes:
-    return requests.get(link, timeout=10).content
+def check_deployment(cluster: Cluster, *, version: str) -> str:
+    """Check that the release in the cluster has the site's link, this version and its other values; return the link."""
+    data = cluster.objects["configmaps", "docs", "docs"]["data"]
+    values = json.loads(data["staticExport"])
+    assert values == {"enabled": True, "bundleUrl": values["bundleUrl"], "version": version}
+    assert requests.get(values["bundleUrl"], timeout=10).content == build_archive(SITE, "tar.gz")
+    assert data["replicas"] == "3"
+    return str(values["bundleUrl"])

@@ -8,7 +8,7 @@ from admin_api_simulator import Simulator
 from admin_api_simulator.site import site_files
 from tests.keys import ADMIN_KEY
 from tests.readme import readme_workflows
-from tests.workflow.act import Act, WorkflowRun
+from tests.workflow.act import Act
 from tests.workflow.conftest import EXAMPLES
 from tests.workflow.storage import BUCKET, S3, contents, endpoint
 
@@ -18,69 +18,51 @@ DOMAIN = "docs.example.com"
 PAGES = 120  # more than the workflow's `min-pages`
 
 
-@pytest.fixture(scope="class")
+@pytest.fixture
 def platform() -> Iterator[Simulator]:
     with Simulator(key=ADMIN_KEY, export_seconds=0.3, agent_seconds=0.3, pages=PAGES, host="127.0.0.1") as platform:
         yield platform
 
 
-class TestQuickStart:
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, storage: S3) -> WorkflowRun:
-        storage.put_object(Bucket=BUCKET, Key="old/index.html", Body=b"A page that is no longer there")
-        return examples.run(
-            "push",
-            "readme-publish.yml",
-            variables={"DOCS_API_URL": platform.base_url},
-            secrets={"DOCS_ADMIN_KEY": platform.key},
-            environment=endpoint(storage),
-        )
+@pytest.mark.parametrize(
+    ("event", "inputs", "started"),
+    [("push", {}, 1), ("workflow_dispatch", {"job-id": "se_earlier"}, 0)],
+    ids=["a new export", "an earlier job"],
+)
+def test_the_bucket_holds_the_site_and_nothing_else(
+    examples: Act, platform: Simulator, storage: S3, event: str, inputs: dict[str, str], started: int
+) -> None:
+    platform.add_export_job("se_earlier", domain=DOMAIN)
+    storage.put_object(Bucket=BUCKET, Key="old/index.html", Body=b"A page that is no longer there")
 
-    def test_the_bucket_holds_the_site_and_nothing_else(self, run: WorkflowRun, storage: S3) -> None:
-        assert run.succeeded, run.log
-        assert contents(storage) == site_files(domain=DOMAIN, pages=PAGES)
+    run = examples.run(
+        event,
+        "readme-publish.yml",
+        inputs=inputs,
+        variables={"DOCS_API_URL": platform.base_url},
+        secrets={"DOCS_ADMIN_KEY": platform.key},
+        environment=endpoint(storage),
+    )
 
-
-class TestQuickStartWithAJob:
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator, storage: S3) -> WorkflowRun:
-        platform.add_export_job("se_earlier", domain=DOMAIN)
-        return examples.run(
-            "workflow_dispatch",
-            "readme-publish.yml",
-            inputs={"job-id": "se_earlier"},
-            variables={"DOCS_API_URL": platform.base_url},
-            secrets={"DOCS_ADMIN_KEY": platform.key},
-            environment=endpoint(storage),
-        )
-
-    def test_the_site_of_the_job_is_uploaded_without_a_new_export(
-        self, run: WorkflowRun, platform: Simulator, storage: S3
-    ) -> None:
-        assert run.succeeded, run.log
-        assert platform.count("start_export") == 0
-        assert contents(storage) == site_files(domain=DOMAIN, pages=PAGES)
+    assert run.succeeded, run.log
+    assert contents(storage) == site_files(domain=DOMAIN, pages=PAGES)
+    assert platform.count("start_export") == started
 
 
-class TestAgentMode:
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, examples: Act, platform: Simulator) -> WorkflowRun:
-        job = {"projectId": "demo-project", "jobId": "agent-pull-request"}
-        return examples.run(
-            "repository_dispatch",
-            "readme-comment.yml",
-            variables={"DOCS_API_URL": platform.base_url},
-            secrets={"DOCS_ADMIN_KEY": platform.key, "GITHUB_TOKEN": "token-of-the-run"},
-            payload={"action": "docs-agent", "client_payload": job},
-        )
+def test_the_pull_request_of_the_agent_gets_a_comment(examples: Act, platform: Simulator) -> None:
+    job = {"projectId": "demo-project", "jobId": "agent-pull-request"}
 
-    def test_the_pull_request_of_the_agent_gets_a_comment(self, run: WorkflowRun) -> None:
-        assert run.succeeded, run.log
-        (asked,) = run.printed("asked of gh:")
-        assert asked.startswith("pr comment https://git.example.com/acme/docs/pull/"), run.log
+    run = examples.run(
+        "repository_dispatch",
+        "readme-comment.yml",
+        variables={"DOCS_API_URL": platform.base_url},
+        secrets={"DOCS_ADMIN_KEY": platform.key, "GITHUB_TOKEN": "token-of-the-run"},
+        payload={"action": "docs-agent", "client_payload": job},
+    )
+
+    assert run.succeeded, run.log
+    (asked,) = run.printed("asked of gh:")
+    assert asked.startswith("pr comment https://git.example.com/acme/docs/pull/"), run.log
 
 
 def test_the_quick_start_uploads_with_the_commands_of_the_example() -> None:

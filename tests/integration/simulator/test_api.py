@@ -2,7 +2,6 @@
 
 import io
 import tarfile
-import zipfile
 from datetime import datetime
 from urllib.parse import quote, urlsplit
 
@@ -10,7 +9,6 @@ import pytest
 import requests
 
 from admin_api_simulator import Simulator
-from admin_api_simulator.clock import Clock
 from tests.integration.simulator.client import bundle_url, call, eventually, raw_exchange, start_export
 
 
@@ -22,30 +20,6 @@ def test_a_request_without_the_key_is_refused(authorization: str | None, platfor
 
     assert response.status_code == 401
     assert "token" in response.json()["error"]
-
-
-def test_an_export_goes_from_queued_to_running_to_completed() -> None:
-    now = 0.0
-    with Simulator(export_seconds=60, clock=Clock(monotonic=lambda: now)) as platform:
-        started = call(platform, "POST", "/v1/static-export/jobs", json={"domain": "docs.example.com"})
-        job_id = started.json()["jobId"]
-
-        queued = call(platform, "GET", f"/v1/static-export/jobs/{job_id}").json()
-        now = 30.0
-        running = call(platform, "GET", f"/v1/static-export/jobs/{job_id}").json()
-        now = 60.0
-        completed = call(platform, "GET", f"/v1/static-export/jobs/{job_id}").json()
-
-    assert started.status_code == 202
-    assert started.json() == {"jobId": job_id, "status": "queued"}
-    assert job_id.startswith("se_")
-    assert queued["status"] == "queued"
-    assert "progress" not in queued
-    assert running["status"] == "running"
-    assert 0 < running["progress"] < 99
-    assert 0 < running["pageCount"] < 12
-    assert completed["status"] == "completed"
-    assert completed["pageCount"] == 12
 
 
 def test_a_failing_domain_ends_failed_with_an_error(platform: Simulator) -> None:
@@ -151,15 +125,6 @@ def test_a_tar_bundle_holds_the_site(platform: Simulator) -> None:
     assert sum(name.endswith(".html") for name in names) == 12
 
 
-def test_a_zip_bundle_holds_the_site() -> None:
-    with Simulator(archive="zip", pages=3) as platform:
-        content = requests.get(bundle_url(platform), timeout=10).content
-
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        assert archive.testzip() is None
-        assert sum(name.endswith(".html") for name in archive.namelist()) == 3
-
-
 @pytest.mark.parametrize(
     ("job_id", "status", "has_pull_request", "is_archived"),
     [
@@ -231,18 +196,6 @@ def test_the_api_responds_below_its_base_path_alone() -> None:
         assert inside.status_code == 200
         assert outside.startswith(b"HTTP/1.1 404 ")
         assert platform.requests[0].path == "/api/v1/static-export/jobs/export-finished"
-
-
-def test_an_override_can_tell_another_size_of_the_bundle(platform: Simulator) -> None:
-    path = "/v1/static-export/jobs/export-finished/bundle"
-    normal = call(platform, "POST", path).json()
-
-    platform.override("make_bundle", lambda normal: {**normal, "sizeBytes": 7})
-    changed = call(platform, "POST", path).json()
-    content = requests.get(changed["bundleUrl"], timeout=10).content
-
-    assert set(changed) == set(normal) == {"bundleUrl", "expiresAt", "sizeBytes"}
-    assert (changed["sizeBytes"], normal["sizeBytes"]) == (7, len(content))
 
 
 def test_an_override_replaces_successful_responses_until_it_is_removed(platform: Simulator) -> None:

@@ -52,10 +52,6 @@ def test_the_storage_is_on_another_port(platform: Simulator) -> None:
     assert urlsplit(platform.storage_url).port != urlsplit(platform.base_url).port
 
 
-def test_the_bytes_of_a_job_stay_the_same(platform: Simulator) -> None:
-    assert get(bundle_url(platform)).content == get(bundle_url(platform)).content
-
-
 def test_an_expired_link_is_refused() -> None:
     with Simulator(link_seconds=0.05) as platform:
         url = bundle_url(platform)
@@ -128,12 +124,10 @@ def test_a_bundle_that_was_moved_has_the_same_bytes_at_another_path(platform: Si
     assert (responses[2].content, responses[2].headers["ETag"]) == (whole.content, whole.headers["ETag"])
 
 
-def test_a_bundle_can_be_moved_before_it_is_packed_and_only_where_there_is_a_job(platform: Simulator) -> None:
+def test_a_bundle_can_be_moved_before_it_is_packed(platform: Simulator) -> None:
     platform.move_bundle("export-finished")
 
     assert get(bundle_url(platform)).status_code == 200
-    with pytest.raises(KeyError):
-        platform.move_bundle("nowhere")
 
 
 def test_an_authorization_header_beside_the_signature_is_refused(platform: Simulator) -> None:
@@ -150,7 +144,7 @@ def test_only_get_is_signed(platform: Simulator) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "start", "end"),
-    [("bytes=10-", 10, None), ("bytes=10-19", 10, 20), ("bytes=-7", -7, None), ("bytes=0-999999", 0, None)],
+    [("bytes=10-19", 10, 20), ("bytes=-7", -7, None)],
 )
 def test_a_range_gets_its_part(asked: str, start: int, end: int | None, platform: Simulator) -> None:
     whole = get(bundle_url(platform)).content
@@ -160,11 +154,6 @@ def test_a_range_gets_its_part(asked: str, start: int, end: int | None, platform
     assert response.status_code == 206
     assert response.content == whole[start:end]
     assert response.headers["Content-Range"].endswith(f"/{len(whole)}")
-
-
-@pytest.mark.parametrize("asked", ["bytes=5-1", "bytes=a-b", "lines=1-2", "bytes=0-1,4-5", "bytes=-"])
-def test_a_range_that_makes_no_sense_is_ignored(asked: str, platform: Simulator) -> None:
-    assert get(bundle_url(platform), Range=asked).status_code == 200
 
 
 def test_a_range_from_the_very_end_cannot_be_satisfied(platform: Simulator) -> None:
@@ -177,25 +166,16 @@ def test_a_range_from_the_very_end_cannot_be_satisfied(platform: Simulator) -> N
     assert "<Code>InvalidRange</Code>" in response.text
 
 
-def test_if_range_continues_the_same_bundle_and_restarts_another(platform: Simulator) -> None:
-    etag = get(bundle_url(platform)).headers["ETag"]
+@pytest.mark.parametrize("validator", ["ETag", "Last-Modified"])
+def test_if_range_continues_the_same_bundle_and_restarts_another(validator: str, platform: Simulator) -> None:
+    known = get(bundle_url(platform)).headers[validator]
 
-    same = get(bundle_url(platform), Range="bytes=5-", If_Range=etag)
+    same = get(bundle_url(platform), Range="bytes=5-", If_Range=known)
     platform.put_bundle("export-finished", b"another bundle")
-    other = get(bundle_url(platform), Range="bytes=5-", If_Range=etag)
+    other = get(bundle_url(platform), Range="bytes=5-", If_Range=known)
 
     assert same.status_code == 206
     assert (other.status_code, other.content) == (200, b"another bundle")
-
-
-def test_if_range_may_be_the_time_of_the_last_change(platform: Simulator) -> None:
-    modified = get(bundle_url(platform)).headers["Last-Modified"]
-
-    same = get(bundle_url(platform), Range="bytes=5-", If_Range=modified)
-    platform.put_bundle("export-finished", b"another bundle")
-    other = get(bundle_url(platform), Range="bytes=5-", If_Range=modified)
-
-    assert (same.status_code, other.status_code) == (206, 200)
 
 
 def test_a_storage_without_ranges_always_sends_the_whole() -> None:
@@ -258,17 +238,10 @@ def test_a_redirect_leads_to_the_refusal_of_a_link_that_ended() -> None:
     assert [one.status_code for one in (*response.history, response)] == [302, 400]
 
 
-def test_bundles_can_be_large() -> None:
-    with Simulator(asset_bytes=300_000) as large:
-        assert len(get(bundle_url(large)).content) > 300_000
-
-
 def test_other_bytes_can_be_served_as_a_bundle(platform: Simulator) -> None:
     platform.add_export_job("odd", bundle=b"no archive")
 
     assert get(bundle_url(platform, "odd")).content == b"no archive"
-    with pytest.raises(KeyError):
-        platform.put_bundle("nowhere", b"")
 
 
 def test_a_file_can_be_served_as_a_bundle(tmp_path: Path, platform: Simulator) -> None:
@@ -284,11 +257,15 @@ def test_a_file_can_be_served_as_a_bundle(tmp_path: Path, platform: Simulator) -
     assert (rest.status_code, rest.content) == (206, file.read_bytes()[1_000_000:])
 
 
-def test_a_file_that_is_not_there_or_has_no_job_is_reported_at_once(tmp_path: Path, platform: Simulator) -> None:
+def test_what_is_not_there_is_reported_at_once(tmp_path: Path, platform: Simulator) -> None:
     with pytest.raises(FileNotFoundError):
         platform.put_bundle_file("export-finished", tmp_path / "gone")
     with pytest.raises(KeyError):
         platform.put_bundle_file("nowhere", Path(__file__))
+    with pytest.raises(KeyError):
+        platform.put_bundle("nowhere", b"")
+    with pytest.raises(KeyError):
+        platform.move_bundle("nowhere")
 
 
 def test_another_file_has_another_etag(tmp_path: Path, platform: Simulator) -> None:
@@ -326,9 +303,3 @@ def test_a_download_that_nobody_reads_holds_no_other_up() -> None:
 
     assert len(read.content) > 20_000_000
     assert rest == read.content
-
-
-def test_downloads_are_recorded_apart_from_the_api(platform: Simulator) -> None:
-    get(bundle_url(platform))
-
-    assert [request.operation for request in platform.requests] == ["make_bundle", "download"]

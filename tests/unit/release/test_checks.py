@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,51 +26,97 @@ def test_a_clean_clone_of_main_can_be_released(clone: Clone) -> None:
     assert len(findings) == 10
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", PACKAGE])
-def test_another_version_in_the_project_is_refused(clone: Clone, name: str) -> None:
-    clone.write(name, clone.read(name).replace("1.2.0", "1.1.0"))
-    clone.push("Another version")
+def pushed(name: str, content: str | bytes) -> Callable[[Clone], object]:
+    """Return a change that writes a file, commits it and pushes main."""
 
-    assert refusals(clone) == [f"{name} has version 1.1.0. Release that version, or change it to 1.2.0 on main."]
+    def change(clone: Clone) -> None:
+        (clone.folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        clone.push("A mistake")
 
-
-@pytest.mark.parametrize("name", ["pyproject.toml", PACKAGE])
-def test_a_file_without_a_version_is_refused(clone: Clone, name: str) -> None:
-    clone.write(name, "# nothing\n")
-    clone.push("No version")
-
-    assert refusals(clone) == [f"{name} has version None. Release that version, or change it to 1.2.0 on main."]
+    return change
 
 
-def test_a_version_without_a_section_in_the_changelog_is_refused(clone: Clone) -> None:
-    clone.write("CHANGELOG.md", CHANGELOG.replace("## [1.2.0] - 2026-11-20\n", ""))
-    clone.push("No section")
-
-    assert refusals(clone) == ["CHANGELOG.md has no section for 1.2.0. Rename “Unreleased” to '## [1.2.0] - YYYY-MM-DD'."]
-
-
-def test_a_missing_changelog_is_refused(clone: Clone) -> None:
+def without_changelog(clone: Clone) -> None:
     (clone.folder / "CHANGELOG.md").unlink()
     clone.push("No changelog")
 
-    assert refusals(clone) == ["CHANGELOG.md is missing. Restore or add it."]
+
+def with_many_files(clone: Clone) -> None:
+    clone.write("action.yml", "changed")
+    for number in range(6):
+        clone.write(f"new-{number}", "")
+
+
+def with_hidden_untracked_file(clone: Clone) -> None:
+    clone.git("config", "status.showUntrackedFiles", "no")
+    clone.write("new", "")
+
+
+OTHER_VERSION = "{} has version {}. Release that version, or change it to 1.2.0 on main."
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("change", "refusal"),
     [
-        ("pyproject.toml", b"[project\nversion=", "pyproject.toml is not valid TOML: "),
-        ("pyproject.toml", b"project = 1\n", "pyproject.toml has version None. "),
-        ("CHANGELOG.md", CHANGELOG.encode("utf-16"), "CHANGELOG.md is not UTF-8. Save it as UTF-8."),
-        ("action.yml", b"runs:\n  image: ./Dockerfile\n", "action.yml has ./Dockerfile as its image instead of Dockerfile."),
+        (pushed("pyproject.toml", '[project]\nversion = "1.1.0"\n'), OTHER_VERSION.format("pyproject.toml", "1.1.0")),
+        (pushed(PACKAGE, '__version__: Final = "1.1.0"\n'), OTHER_VERSION.format(PACKAGE, "1.1.0")),
+        (pushed("pyproject.toml", "# nothing\n"), OTHER_VERSION.format("pyproject.toml", None)),
+        (pushed("pyproject.toml", "project = 1\n"), OTHER_VERSION.format("pyproject.toml", None)),
+        (pushed(PACKAGE, "# nothing\n"), OTHER_VERSION.format(PACKAGE, None)),
+        (
+            pushed("CHANGELOG.md", CHANGELOG.replace("## [1.2.0] - 2026-11-20\n", "")),
+            "CHANGELOG.md has no section for 1.2.0. Rename “Unreleased” to '## [1.2.0] - YYYY-MM-DD'.",
+        ),
+        (pushed("CHANGELOG.md", CHANGELOG.encode("utf-16")), "CHANGELOG.md is not UTF-8. Save it as UTF-8."),
+        (without_changelog, "CHANGELOG.md is missing. Restore or add it."),
+        (
+            pushed("action.yml", "runs:\n  image: ./Dockerfile\n"),
+            "action.yml has ./Dockerfile as its image instead of Dockerfile. Start from main, which is never pinned.",
+        ),
+        (with_many_files, "Files are not committed: action.yml, new-0, new-1, new-2, new-3 and 2 more. Commit or remove them."),
+        (with_hidden_untracked_file, "Files are not committed: new. Commit or remove them."),
+        (
+            lambda clone: clone.git("switch", "--quiet", "--create", "feature"),
+            "The branch is feature. Releases are made from main: git switch main.",
+        ),
+        (
+            lambda clone: clone.git("switch", "--quiet", "--detach"),
+            "The branch is a detached HEAD. Releases are made from main: git switch main.",
+        ),
+        (
+            lambda clone: clone.git("push", "--quiet", "origin", "HEAD:refs/tags/v1.2.0"),
+            (
+                "The tag v1.2.0 exists on origin. Release the next version. If its release was never published, "
+                "RELEASING.md says how to continue."
+            ),
+        ),
+        (Clone.delete_main_of_origin, "origin has no branch main. Push it first."),
     ],
 )
-def test_a_file_that_cannot_be_used_is_one_refusal(clone: Clone, name: str, content: bytes, message: str) -> None:
-    (clone.folder / name).write_bytes(content)
-    clone.push("A mistake")
+def test_each_mistake_is_one_refusal(clone: Clone, change: Callable[[Clone], object], refusal: str) -> None:
+    change(clone)
 
-    (refusal,) = refusals(clone)
-    assert message in refusal
+    (found,) = refusals(clone)
+    assert found == refusal
+
+
+@pytest.mark.parametrize(
+    ("change", "start", "end"),
+    [
+        (pushed("pyproject.toml", "[project\nversion="), "pyproject.toml is not valid TOML: ", ""),
+        (
+            lambda clone: clone.git("remote", "set-url", "origin", "nowhere"),
+            "origin does not respond: git ls-remote failed: ",
+            "Check the network and the address of origin.",
+        ),
+    ],
+)
+def test_an_error_of_another_program_is_quoted(clone: Clone, change: Callable[[Clone], object], start: str, end: str) -> None:
+    change(clone)
+
+    (found,) = refusals(clone)
+    assert found.startswith(start)
+    assert found.endswith(end)
 
 
 def test_files_with_windows_ends_of_lines_can_be_released(clone: Clone) -> None:
@@ -89,13 +136,6 @@ def test_the_commit_is_checked_and_not_the_work_tree(clone: Clone) -> None:
     assert refusals(clone) == ["pyproject.toml has version 1.3.0. Release that version, or change it to 1.2.0 on main."]
 
 
-def test_untracked_files_are_refused_whatever_the_settings_of_git(clone: Clone) -> None:
-    clone.git("config", "status.showUntrackedFiles", "no")
-    clone.write("new", "")
-
-    assert refusals(clone) == ["Files are not committed: new. Commit or remove them."]
-
-
 def test_a_folder_without_a_repository_is_refused_in_each_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
 
@@ -111,28 +151,6 @@ def test_a_missing_git_is_reported(clone: Clone, tmp_path: Path, monkeypatch: py
     assert {*refusals(clone)} == {"The program git is missing. Install it."}
 
 
-def test_files_that_are_not_committed_are_refused_and_named(clone: Clone) -> None:
-    clone.write("action.yml", "changed")
-    for number in range(6):
-        clone.write(f"new-{number}", "")
-
-    assert refusals(clone) == [
-        "Files are not committed: action.yml, new-0, new-1, new-2, new-3 and 2 more. Commit or remove them."
-    ]
-
-
-def test_another_branch_is_refused(clone: Clone) -> None:
-    clone.git("switch", "--quiet", "--create", "feature")
-
-    assert refusals(clone) == ["The branch is feature. Releases are made from main: git switch main."]
-
-
-def test_a_detached_head_is_refused(clone: Clone) -> None:
-    clone.git("switch", "--quiet", "--detach")
-
-    assert refusals(clone) == ["The branch is a detached HEAD. Releases are made from main: git switch main."]
-
-
 @pytest.mark.parametrize("kind", [[], ["--annotate", "--message=notes"]], ids=["lightweight", "annotated"])
 def test_a_tag_in_this_clone_is_refused(clone: Clone, kind: list[str]) -> None:
     clone.git("tag", *kind, "v1.2.0")
@@ -142,16 +160,6 @@ def test_a_tag_in_this_clone_is_refused(clone: Clone, kind: list[str]) -> None:
     assert refusal == (
         f"The tag v1.2.0 exists in this clone, at {head}. Release the next version, or remove the tag if it was "
         "never pushed: git tag --delete v1.2.0."
-    )
-
-
-def test_a_tag_on_origin_is_refused(clone: Clone) -> None:
-    clone.git("push", "--quiet", "origin", "HEAD:refs/tags/v1.2.0")
-
-    (refusal,) = refusals(clone)
-    assert refusal == (
-        "The tag v1.2.0 exists on origin. Release the next version. If its release was never published, RELEASING.md says "
-        "how to continue."
     )
 
 
@@ -184,20 +192,6 @@ def test_a_commit_that_is_not_the_tip_of_main_is_refused(clone: Clone) -> None:
         f"HEAD is {head}, and main on origin is {tip}. Pull or push, and release the tip. If main moved during a release, start "
         "the workflow again."
     )
-
-
-def test_an_origin_without_main_is_refused(clone: Clone) -> None:
-    clone.delete_main_of_origin()
-
-    assert refusals(clone) == ["origin has no branch main. Push it first."]
-
-
-def test_an_origin_that_does_not_respond_is_refused(clone: Clone) -> None:
-    clone.git("remote", "set-url", "origin", "nowhere")
-
-    (refusal,) = refusals(clone)
-    assert refusal.startswith("origin does not respond: git ls-remote failed: ")
-    assert refusal.endswith("Check the network and the address of origin.")
 
 
 def test_a_clone_without_origin_skips_its_checks_and_says_so(clone: Clone) -> None:
@@ -242,69 +236,54 @@ class TestCi:
         (folder / "bin" / "gh").chmod(0o755)
         monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
 
-    def answer(self, folder: Path, *runs: dict[str, object]) -> str:
-        (folder / "answer").write_text(
-            json.dumps({"workflow_runs": [{"html_url": self.URL, "event": "push", **run} for run in runs]})
-        )
-        return f'echo "$@" >{folder / "asked"}; cat {folder / "answer"}'
-
-    def test_the_newest_run_of_the_commit_decides(self, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        older = {"run_number": 3, "status": "completed", "conclusion": "failure"}
-        newer = {"run_number": 4, "status": "completed", "conclusion": "success"}
-        self.gh(monkeypatch, tmp_path, self.answer(tmp_path, older, newer))
-
-        assert refusals(clone, ask_github=True) == []
-        assert (tmp_path / "asked").read_text().strip() == (
-            "api repos/{owner}/{repo}/actions/workflows/ci.yml/runs?branch=main&head_sha="
-            + clone.git("rev-parse", "HEAD")
-            + "&per_page=100"
-        )
-
-    def test_a_run_for_a_pull_request_does_not_count(self, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        on_main = {"run_number": 3, "status": "completed", "conclusion": "failure", "event": "workflow_dispatch"}
-        from_fork = {"run_number": 4, "status": "completed", "conclusion": "success", "event": "pull_request"}
-        self.gh(monkeypatch, tmp_path, self.answer(tmp_path, on_main, from_fork))
-
-        (refusal,) = refusals(clone, ask_github=True)
-        assert refusal.startswith("CI ended with failure")
-
-    @pytest.mark.parametrize("answer", ["not JSON", "[]", "{}", '{"workflow_runs": 1}', '{"workflow_runs": [{}]}'])
-    def test_an_answer_of_another_form_is_refused(
-        self, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
-    ) -> None:
-        self.gh(monkeypatch, tmp_path, f"echo '{answer}'")
-
-        assert refusals(clone, ask_github=True) == ["GitHub's answer is not a list of the runs of CI. Try again."]
-
     @pytest.mark.parametrize(
-        ("runs", "message"),
+        ("runs", "found"),
         [
-            ([], "CI has not run on HEAD. Start it, and release when it has passed: gh workflow run ci.yml."),
+            ([(3, "completed", "failure", "push"), (4, "completed", "success", "push")], []),
             (
-                [{"run_number": 1, "status": "in_progress", "conclusion": None}],
-                f"CI still runs on HEAD. Wait until it has passed: {URL}",
+                [(3, "completed", "failure", "workflow_dispatch"), (4, "completed", "success", "pull_request")],
+                [f"CI ended with failure on HEAD. Fix main first: {URL}"],
             ),
-            (
-                [{"run_number": 1, "status": "completed", "conclusion": "failure"}],
-                f"CI ended with failure on HEAD. Fix main first: {URL}",
-            ),
-            (
-                [{"run_number": 1, "status": "completed", "conclusion": "cancelled"}],
-                f"CI ended with cancelled on HEAD. Fix main first: {URL}",
-            ),
+            ([], ["CI has not run on HEAD. Start it, and release when it has passed: gh workflow run ci.yml."]),
+            ([(1, "in_progress", None, "push")], [f"CI still runs on HEAD. Wait until it has passed: {URL}"]),
+            ([(1, "completed", "cancelled", "push")], [f"CI ended with cancelled on HEAD. Fix main first: {URL}"]),
         ],
     )
-    def test_another_result_is_refused(
-        self, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: list[dict[str, object]], message: str
+    def test_the_newest_run_of_the_commit_on_main_decides(
+        self,
+        clone: Clone,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        runs: list[tuple[int, str, str | None, str]],
+        found: list[str],
     ) -> None:
-        self.gh(monkeypatch, tmp_path, self.answer(tmp_path, *runs))
+        names = ("run_number", "status", "conclusion", "event")
+        listed = [{"html_url": self.URL, **dict(zip(names, run, strict=True))} for run in runs]
+        (tmp_path / "answer").write_text(json.dumps({"workflow_runs": listed}))
+        self.gh(monkeypatch, tmp_path, f'echo "$@" >{tmp_path / "asked"}; cat {tmp_path / "answer"}')
+        head = clone.git("rev-parse", "HEAD")
 
-        assert refusals(clone, ask_github=True) == [message.replace("HEAD", clone.git("rev-parse", "HEAD")[:12])]
+        assert refusals(clone, ask_github=True) == [text.replace("HEAD", head[:12]) for text in found]
+        assert (tmp_path / "asked").read_text() == (
+            f"api repos/{{owner}}/{{repo}}/actions/workflows/ci.yml/runs?branch=main&head_sha={head}&per_page=100\n"
+        )
 
-    def test_an_error_of_gh_is_reported(self, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.gh(monkeypatch, tmp_path, "echo 'HTTP 403: rate limit' >&2; exit 1")
+    @pytest.mark.parametrize(
+        ("script", "refusal"),
+        [
+            *(
+                (f"echo '{answer}'", "GitHub's answer is not a list of the runs of CI. Try again.")
+                for answer in ("not JSON", "[]", "{}", '{"workflow_runs": 1}', '{"workflow_runs": [{}]}')
+            ),
+            ("echo 'HTTP 403: rate limit' >&2; exit 1", "GitHub did not report the result of CI: HTTP 403: rate limit"),
+        ],
+    )
+    def test_another_answer_is_refused(
+        self, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, refusal: str
+    ) -> None:
+        self.gh(monkeypatch, tmp_path, script)
 
-        assert refusals(clone, ask_github=True) == ["GitHub did not report the result of CI: HTTP 403: rate limit"]
+        assert refusals(clone, ask_github=True) == [refusal]
 
     def test_a_missing_gh_is_reported(self, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "bin").mkdir()

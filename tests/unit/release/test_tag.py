@@ -15,12 +15,16 @@ from tests.unit.release.clones import IMAGE, Clone
 VERSION = parse_version("1.2.0")
 
 
-def test_the_commit_changes_exactly_one_line(clone: Clone) -> None:
+def test_the_tag_names_a_commit_after_head_that_changes_exactly_one_line(clone: Clone) -> None:
     commit = tag_release(Repository(clone.folder), VERSION, IMAGE)
 
     assert clone.git("diff", "--numstat", "HEAD", commit) == "1\t1\taction.yml"
     changes = clone.git("diff", "--unified=0", "HEAD", commit).splitlines()[-2:]
     assert changes == ["-  image: Dockerfile", f"+  image: docker://{IMAGE} # v1.2.0"]
+    assert clone.git("rev-parse", f"{commit}^@") == clone.git("rev-parse", "HEAD")
+    assert clone.git("show", "--no-patch", "--format=%s", commit) == "Release v1.2.0"
+    assert clone.git("rev-parse", "refs/tags/v1.2.0") == commit
+    assert clone.git("cat-file", "-t", "refs/tags/v1.2.0") == "commit"
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\r"], ids=["CRLF", "a single CR"])
@@ -60,20 +64,6 @@ def test_a_tag_that_exists_is_never_replaced(clone: Clone) -> None:
 
 def test_git_asks_for_no_password(clone: Clone) -> None:
     assert Repository(clone.folder).git("-c", "alias.shown=!printenv GIT_TERMINAL_PROMPT", "shown") == "0"
-
-
-def test_its_parent_is_head_and_its_message_names_the_version(clone: Clone) -> None:
-    commit = tag_release(Repository(clone.folder), VERSION, IMAGE)
-
-    assert clone.git("rev-parse", f"{commit}^@") == clone.git("rev-parse", "HEAD")
-    assert clone.git("show", "--no-patch", "--format=%s", commit) == "Release v1.2.0"
-
-
-def test_the_tag_is_the_commit_itself(clone: Clone) -> None:
-    commit = tag_release(Repository(clone.folder), VERSION, IMAGE)
-
-    assert clone.git("rev-parse", "refs/tags/v1.2.0") == commit
-    assert clone.git("cat-file", "-t", "refs/tags/v1.2.0") == "commit"
 
 
 def test_main_index_work_tree_and_origin_stay_as_they_are(clone: Clone) -> None:

@@ -43,22 +43,6 @@ def test_an_error_status_gets_the_apis_error_object() -> None:
     assert Fault(status=302).apply(None).body == b""
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault(raw=b"x"),
-        Fault(cut="in_body"),
-        Fault(stall_after_bytes=0),
-        Fault(framing="chunked"),
-        Fault(drip_seconds=1),
-        Fault(headers={"content-length": "9"}),
-    ],
-)
-def test_what_breaks_http_is_written_by_hand(fault: Fault) -> None:
-    assert fault.needs_raw_writing
-    assert not Fault(status=500, delay_seconds=1).needs_raw_writing
-
-
 def test_a_response_has_its_length_and_closes_unless_headers_say_otherwise() -> None:
     assert Response(status=299, body=b"ab").head_bytes() == b"HTTP/1.1 299 \r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
     assert Response(headers={"content-length": "9", "connection": "x"}).head_bytes() == (
@@ -71,20 +55,6 @@ def test_a_response_may_have_no_length() -> None:
 
     assert response.head_bytes("chunked") == b"HTTP/1.1 299 \r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
     assert response.head_bytes("close") == b"HTTP/1.1 299 \r\nConnection: close\r\n\r\n"
-
-
-@pytest.mark.parametrize(
-    ("fault", "kept"),
-    [
-        (Fault(), None),
-        (Fault(cut="in_headers"), None),
-        (Fault(cut="in_body"), 5),
-        (Fault(cut="in_body", cut_after_bytes=0), 0),
-        (Fault(stall_after_bytes=7), 7),
-    ],
-)
-def test_a_fault_keeps_part_of_the_body(fault: Fault, kept: int | None) -> None:
-    assert fault.kept_bytes(11) == kept
 
 
 def test_parts_that_exclude_each_other_are_refused() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from admin_api_simulator.clock import Clock
-from admin_api_simulator.jobs import JobStore, first_label
+from admin_api_simulator.jobs import ExportPlan, JobStore, first_label
 
 
 @dataclass
@@ -140,3 +140,17 @@ def test_exports_are_counted_while_they_are_unfinished() -> None:
 )
 def test_the_first_label_is_the_word_before_the_first_dot(domain: str, label: str) -> None:
     assert first_label(domain) == label
+
+
+def test_an_export_is_as_planned_for_its_domain() -> None:
+    jobs, now = store(Hand()), 100.0
+    plan = ExportPlan(job_id="se_x", seconds=100, queue_seconds=20, pages=50, error="It broke.", bundle=b"b")
+
+    jobs.plan_export("Docs.Example.com", plan)
+
+    job, other = jobs.start_export("docs.example.com"), jobs.start_export("other.example.com")
+    assert (job.id, job.bundle) == ("se_x", b"b")
+    assert [job.status(now + age) for age in (19, 21, 99, 100)] == ["queued", "running", "running", "failed"]
+    assert job.as_json(now + 60)["pageCount"] == 25
+    assert job.as_json(now + 100)["error"] == "It broke."
+    assert (other.seconds, other.pages, other.outcome) == (10, 100, "completed")
