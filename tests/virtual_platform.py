@@ -81,8 +81,7 @@ class VirtualPlatform(BaseAdapter):
         )
         if fault := reply.fault:
             dripping = fault.drip_seconds * sum(map(len, sent_parts(reply.response, fault)))
-            left = idle_seconds - (self._clock.monotonic() - began)
-            self._wait(request, idle_seconds=left, idle=fault.delay_seconds, total=fault.delay_seconds + dripping)
+            self._wait(request, idle_seconds=idle_seconds, idle=fault.delay_seconds, total=fault.delay_seconds + dripping)
         self.simulator.sent(reply)
         received = _received(reply, lambda: self._clock.sleep(idle_seconds))
         response = requests.Response()

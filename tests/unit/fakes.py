@@ -1,9 +1,7 @@
-"""Fakes: HTTP clients with scripted responses, recorded events."""
+"""Fakes: an HTTP adapter with one response, recorded events."""
 
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import requests
@@ -11,20 +9,18 @@ from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 
 from docs_platform_action.api.admin_api import AdminApi
-from docs_platform_action.api.client import ApiClient, ApiResponse
+from docs_platform_action.api.client import ApiClient
 from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Clock
 from docs_platform_action.context import Context
 from docs_platform_action.events import Events
-from docs_platform_action.http.client import HttpClient, Request, Timeouts
+from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.connection import InFlight
-from docs_platform_action.http.faults import NetworkError, UntrustedCertificateError
 from docs_platform_action.job import Job
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.job_log import JobLog
 from tests.keys import ADMIN_KEY
-from tests.virtual_time import VirtualClock
 
 HOST = "api.example.com"
 BASE_URL = f"https://{HOST}"
@@ -40,12 +36,6 @@ AGENT_JOB: Mapping[str, object] = {
     "archivedAt": None,
 }
 """A response of the API."""
-
-
-def answer(
-    status: int = 200, body: object = None, *, headers: Mapping[str, str] | None = None, request_id: str | None = None
-) -> ApiResponse:
-    return ApiResponse(status=status, headers=headers or {}, body=body, size=len(json.dumps(body)), request_id=request_id)
 
 
 def http_response(status: int, body: bytes, headers: Mapping[str, str]) -> requests.Response:
@@ -73,38 +63,11 @@ def http_client(
     )
 
 
-Step = ApiResponse | Exception | Callable[[], ApiResponse]
-
-
-@dataclass(frozen=True)
-class Sent:
-    method: str
-    path: str
-    body: Mapping[str, object] | None
-    timeouts: Timeouts
-    new_connection: bool
-    at: float
-
-
 class FakeApiClient(ApiClient):
-    """Responds with the steps of a script; the last one repeats. Each exchange takes `seconds`."""
+    """The client of an API to which nothing is sent."""
 
-    def __init__(self, clock: VirtualClock, *script: Step, seconds: float = 0.0) -> None:
+    def __init__(self, _clock: Clock) -> None:
         super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
-        self._clock = clock
-        self._script = list(script)
-        self._takes = seconds
-        self.sent: list[Sent] = []
-
-    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
-        self.sent.append(Sent(request.method, request.url, request.body, timeouts, new_connection, self._clock.elapsed))
-        self._clock.advance(self._takes)
-        step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
-        if not isinstance(step, UntrustedCertificateError) and not (isinstance(step, NetworkError) and not step.maybe_processed):
-            request.maybe_processed = True
-        if isinstance(step, Exception):
-            raise step
-        return step if isinstance(step, ApiResponse) else step()
 
 
 class FakeAdapter(BaseAdapter):

@@ -33,8 +33,8 @@ def _texts(tree: ast.Module) -> Iterator[str]:
 
 
 def _split(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        sentence = line.strip(" .,:;\"'`()")
+    for part in re.split(r"\n|\{\w*\}", text):
+        sentence = part.strip(" .,:;\"'`()")
         if sum(_WORD.match(word) is not None for word in sentence.split()) >= MIN_WORDS:
             yield sentence
 

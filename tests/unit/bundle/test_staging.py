@@ -267,7 +267,7 @@ class TestPublishing:
     def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(self, tmp_path: Path) -> None:
         target = tmp_path / "result"
 
-        with pytest.raises(OSError, match="not empty"), staged_folder(target, None, Cleanups()) as staged:
+        with pytest.raises(OSError, match="not empty"), staged_folder(target, None, Cleanups()) as staged:  # noqa: PT012  # the stage is left too
             fill(staged)
             target.mkdir()
             (target / "other").write_text("mine")
@@ -282,7 +282,7 @@ class TestPublishing:
     ) -> None:
         target, stage = tmp_path / "result", staged_file if made is Path.mkdir else staged_folder
 
-        with pytest.raises(error), stage(target, None, Cleanups()) as staged:
+        with pytest.raises(error), stage(target, None, Cleanups()) as staged:  # noqa: PT012  # the same
             made(target)
             staged.publish()
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -101,6 +102,82 @@ class Crowd:
         return [at for one, at in self.begun if one == name]
 
 
+def ask(name: str, **how: Any) -> tuple[str, dict[str, Any]]:
+    return name, how
+
+
+NOT_READY = transient(job_specific=True)
+TIMES: dict[str, tuple[list[tuple[str, dict[str, Any]]], dict[str, list[float]]]] = {
+    "after a Retry-After, a job does not wait again": ([ask("a", fails=transient(retry_after=40))], {"a": [0, 40.1]}),
+    "a job that is not ready waits for its own pauses": (
+        [ask("a", fails=NOT_READY, times=3), *(ask("b", at=at) for at in (1, 2, 3))],
+        {"a": [0, 0.6, 1.7, 3.8], "b": [1, 2, 3]},
+    ),
+    "the pause of a failed request blocks all": ([ask("x", fails=transient()), ask("a", at=0.2)], {"a": [0.6]}),
+    "all wait for the whole ceiling if the failed request gives up": (
+        [ask("x", fails=transient(), left=0), ask("a", at=0.2)],
+        {"a": [1.1]},
+    ),
+    "the longest of several pauses counts": (
+        [*(ask("x", fails=transient(), jitter=jitter) for jitter in (0.25, 0.75, 0.5)), ask("a", at=0.2)],
+        {"a": [0.85]},
+    ),
+    "the end of an outage resets the ceiling": (
+        [ask("x", fails=transient(), times=4), ask("y", at=20, fails=transient())],
+        {"y": [20, 20.6]},
+    ),
+    "an overdue request is not blocked": (
+        [ask("x", fails=transient(retry_after=600)), *(ask(f"{left}", at=1, left=left, fails=transient()) for left in (0, 5))],
+        {"0": [1], "5": [6]},
+    ),
+    "a request waits for others at most for the tolerance": (
+        [ask("x", fails=transient(retry_after=10**6), times=10**6), ask("a", at=1)],
+        {"a": [1 + TOLERANCE]},
+    ),
+    "the latest Retry-After counts": (
+        [*(ask("x", fails=transient(retry_after=seconds), takes=seconds / 100) for seconds in (20, 40, 10)), ask("a", at=1)],
+        {"a": [40.4]},
+    ),
+    **{
+        f"a response to a request of {began} s does not end it, {kind}": (
+            [ask("x", fails=transient(retry_after=40)), ask("y", at=began, takes=1, fails=error), ask("a", at=2)],
+            {"a": [40.1]},
+        )
+        for began in (0.0, 0.05)
+        for kind, error in {"not ready": NOT_READY, "good": None}.items()
+    },
+    **{
+        f"a pause that a {status} to a start asks for blocks only starts": (
+            [
+                ask("start", is_start=True, fails=transient(status=status, retry_after=3600), left=0),
+                ask("read", at=1),
+                ask("other", at=2, is_start=True, left=19),
+            ],
+            {"read": [1], "other": [21]},
+        )
+        for status in (408, 425, 500, 502, 503)
+    },
+    "a response to a read does not end the pause of the starts": (
+        [ask("x", is_start=True, fails=throttled(50)), ask("read", at=1), ask("a", at=2, is_start=True)],
+        {"a": [50.1]},
+    ),
+    "a request that just failed does not probe while another can": (
+        [ask("x", fails=transient(), times=3), ask("a", at=0.2, fails=transient()), ask("b", at=0.3)],
+        {"a": [0.6, 1.95], "b": [1.7]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_requests_begin_when_the_breaker_lets_them(name: str) -> None:
+    asks, expected = TIMES[name]
+    crowd = Crowd()
+
+    crowd.run(*(crowd.asks(one, **how) for one, how in asks))
+
+    assert {one: crowd.times(one) for one in expected} == expected
+
+
 class TestOneJob:
     def test_its_requests_do_not_wait(self) -> None:
         crowd = Crowd()
@@ -118,21 +195,6 @@ class TestOneJob:
         pauses = [later - first for first, later in itertools.pairwise(crowd.times("a"))]
         ceilings = [1, 2, 4, 8, 16, *[30] * 7]
         assert pauses == pytest.approx([jitter * ceiling for ceiling in ceilings][: len(pauses)], abs=0.002)
-
-    def test_after_a_retry_after_it_does_not_wait_again(self) -> None:
-        crowd = Crowd()
-
-        crowd.run(crowd.asks("a", fails=transient(retry_after=40)))
-
-        assert crowd.times("a") == [0, 40.1]
-
-    def test_it_waits_for_its_own_pauses_if_it_is_not_ready(self) -> None:
-        crowd = Crowd()
-
-        crowd.run(crowd.asks("a", fails=transient(job_specific=True), times=3), *(crowd.asks("b", at=at) for at in (1, 2, 3)))
-
-        assert crowd.times("a") == [0, 0.6, 1.7, 3.8]
-        assert crowd.times("b") == [1, 2, 3]
 
 
 class TestQueue:
@@ -172,13 +234,6 @@ class TestOutage:
         assert [*dict.fromkeys(seen)] == [FOREVER, pytest.approx(began)]
         assert seen[-1] == FOREVER
 
-    def test_the_pause_of_a_failed_request_blocks_all(self) -> None:
-        crowd = Crowd()
-
-        crowd.run(crowd.asks("x", fails=transient()), crowd.asks("a", at=0.2))
-
-        assert crowd.times("a") == [0.6]
-
     def test_after_the_pause_one_request_probes_and_the_others_wait_for_its_result(self) -> None:
         crowd = Crowd()
 
@@ -186,15 +241,6 @@ class TestOutage:
 
         assert crowd.times("a") == [0.6]
         assert all(4.6 <= at <= 4.6 + AFTER_A_RECHECK for name in "xbc" for at in crowd.times(name)[-1:])
-
-    def test_a_request_that_just_failed_does_not_probe_while_another_can(self) -> None:
-        crowd = Crowd()
-
-        begun = crowd.run(
-            crowd.asks("x", fails=transient(), times=3), crowd.asks("a", at=0.2, fails=transient()), crowd.asks("b", at=0.3)
-        )
-
-        assert [name for name, _ in begun[:3]] == ["x", "a", "b"]
 
     def test_the_pauses_grow_with_each_failed_probe_whoever_sends_it(self) -> None:
         crowd = Crowd()
@@ -210,13 +256,6 @@ class TestOutage:
 
         assert min(crowd.times(f"{number}")[1] for number in range(5)) <= 0.2 + 0.5 + AFTER_A_RECHECK
 
-    def test_all_wait_for_the_whole_ceiling_if_the_failed_request_gives_up(self) -> None:
-        crowd = Crowd()
-
-        crowd.run(crowd.asks("x", fails=transient(), left=0), crowd.asks("a", at=0.2))
-
-        assert crowd.times("a") == [1.1]
-
     def test_a_job_that_has_failed_more_often_than_the_server_pauses_alone(self) -> None:
         crowd = Crowd()
 
@@ -230,13 +269,6 @@ class TestOutage:
         assert crowd.times("x")[-1] > 80
         assert crowd.times("good")[-1] <= 200 * 0.5 + 7 * (1 + AFTER_A_RECHECK)
 
-    def test_the_longest_of_several_pauses_counts(self) -> None:
-        crowd = Crowd()
-
-        crowd.run(*(crowd.asks("x", fails=transient(), jitter=jitter) for jitter in (0.25, 0.75, 0.5)), crowd.asks("a", at=0.2))
-
-        assert crowd.times("a") == [0.85]
-
     def test_a_response_to_an_earlier_request_ends_it_but_not_its_pause(self) -> None:
         crowd = Crowd()
 
@@ -249,13 +281,6 @@ class TestOutage:
         )
 
         assert [crowd.times(name) for name in "abc"] == [[pytest.approx(1.1, abs=AFTER_A_RECHECK)]] * 3
-
-    def test_its_end_resets_the_ceiling(self) -> None:
-        crowd = Crowd()
-
-        crowd.run(crowd.asks("x", fails=transient(), times=4), crowd.asks("y", at=20, fails=transient()))
-
-        assert crowd.times("y") == [20, 20.6]
 
     @pytest.mark.parametrize("jobs", [1, 10, 40])
     def test_many_jobs_send_as_few_requests_as_one(self, jobs: int) -> None:
@@ -277,22 +302,6 @@ class TestOutage:
 
 
 class TestOverdue:
-    def test_one_is_not_blocked(self) -> None:
-        crowd = Crowd()
-
-        failing = transient(retry_after=600)
-
-        crowd.run(crowd.asks("x", fails=failing), *(crowd.asks(f"{left}", at=1, left=left, fails=failing) for left in (0, 5)))
-
-        assert (crowd.times("0"), crowd.times("5")) == ([1], [6])
-
-    def test_a_request_waits_for_others_at_most_for_the_tolerance(self) -> None:
-        crowd = Crowd()
-
-        crowd.run(crowd.asks("x", fails=transient(retry_after=10**6), times=10**6), crowd.asks("a", at=1))
-
-        assert crowd.times("a") == [1 + TOLERANCE]
-
     def test_overdue_requests_come_before_the_others(self) -> None:
         crowd = Crowd()
         others = [crowd.asks(f"{number:02}") for number in range(25)]
@@ -325,28 +334,6 @@ class TestRetryAfter:
         assert crowd.times("a") == [40.1]
         assert all(crowd.times(name)[0] >= 41.1 for name in "bc")
 
-    def test_the_latest_one_counts(self) -> None:
-        crowd = Crowd()
-        asking = [crowd.asks("x", fails=transient(retry_after=seconds), takes=seconds / 100) for seconds in (20, 40, 10)]
-
-        crowd.run(*asking, crowd.asks("a", at=1))
-
-        assert crowd.times("a") == [40.4]
-
-    @pytest.mark.parametrize("others_begin", [0.0, 0.05])
-    @pytest.mark.parametrize("job_specific", [True, False])
-    def test_a_response_to_an_earlier_request_does_not_end_it(self, others_begin: float, job_specific: bool) -> None:
-        crowd = Crowd()
-        not_ready = transient(job_specific=True) if job_specific else None
-
-        crowd.run(
-            crowd.asks("x", fails=transient(retry_after=40)),
-            crowd.asks("y", at=others_begin, takes=1, fails=not_ready),
-            crowd.asks("a", at=2),
-        )
-
-        assert crowd.times("a") == [40.1]
-
 
 class TestStarts:
     @pytest.mark.parametrize("error", [throttled(), throttled(20), throttled(3600)])
@@ -361,19 +348,6 @@ class TestStarts:
         crowd.run(crowd.asks("start", is_start=True, fails=error, times=10**6, left=19), reads)
 
         assert crowd.times("read") == [*range(20)]
-
-    @pytest.mark.parametrize("status", [408, 425, 500, 502, 503])
-    def test_a_pause_that_any_response_to_one_asks_for_blocks_no_read(self, status: int) -> None:
-        crowd = Crowd()
-        error = transient(status=status, retry_after=3600)
-
-        crowd.run(
-            crowd.asks("start", is_start=True, fails=error, left=0),
-            crowd.asks("read", at=1),
-            crowd.asks("other", at=2, is_start=True, left=19),
-        )
-
-        assert (crowd.times("read"), crowd.times("other")) == ([1], [21])
 
     def test_but_other_starts(self) -> None:
         crowd = Crowd()
@@ -419,15 +393,6 @@ class TestStarts:
         )
 
         assert all(crowd.times(name)[0] < 3 for name in "abc")
-
-    def test_a_response_to_a_read_does_not_end_the_pause_of_the_starts(self) -> None:
-        crowd = Crowd()
-
-        crowd.run(
-            crowd.asks("x", is_start=True, fails=throttled(50)), crowd.asks("read", at=1), crowd.asks("a", at=2, is_start=True)
-        )
-
-        assert crowd.times("a")[0] == 50.1
 
     def test_their_outage_can_be_tolerated(self) -> None:
         crowd = Crowd()
