@@ -1,7 +1,7 @@
 """Check that each sentence of the package stands on one page of `tests/wording`, and nowhere else in the tests.
 
-`python -m tests.wording.sentences` is a part of `make lint`. A sentence is what the code says between two values: a text of at
-least four words that does not document the code.
+`python -m tests.wording.sentences` does it. A sentence is what the code says between two values: a text of at
+least four words that people read.
 """
 
 import ast
@@ -16,6 +16,9 @@ from tests.wording.page import FOLDER
 ROOT: Final = Path(__file__).parents[2]
 MIN_WORDS: Final = 4
 _WORD: Final = re.compile("[A-Za-z]{2}")
+_TRANSLATED: Final = ("http.client.", "OSError")
+"""Errors of which people read another text, which `http.faults` gives them."""
+
 _BETWEEN_LITERALS: Final = re.compile(r'"\s*\n\s*f?"')
 
 
@@ -27,8 +30,15 @@ def sentences() -> frozenset[str]:
 
 def _texts(tree: ast.Module) -> Iterator[str]:
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    unread = {
+        id(argument)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+        if ast.unparse(node.exc.func).startswith(_TRANSLATED)
+        for argument in node.exc.args
+    }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings | unread:
             yield node.value
 
 
