@@ -218,6 +218,7 @@ class TestDelivery:
 
         assert seen == [1]
         assert [*temporary.iterdir()] == []
+        assert (tmp_path / "site" / "index.html").is_file()
 
     @pytest.mark.parametrize(("is_masked", "count"), [("true", 1), ("false", 0)])
     def test_a_masked_link_is_an_output_that_the_runner_hides(self, run: Runner, is_masked: str, count: int) -> None:
@@ -225,6 +226,19 @@ class TestDelivery:
 
         assert ended.log.count(f"::add-mask::{LINK}\n") == count
         assert ended.outputs["bundleUrl"] == LINK
+
+    @pytest.mark.parametrize(
+        ("changes", "has_commands"),
+        [
+            ({"GITHUB_ACTIONS": ""}, True),
+            ({"GITHUB_OUTPUT": ""}, True),
+            ({"GITHUB_ACTIONS": "", "GITHUB_OUTPUT": ""}, False),
+        ],
+    )
+    def test_only_a_workflow_gets_commands(self, run: Runner, changes: Mapping[str, str], has_commands: bool) -> None:
+        ended = run(EXPORT, environ=changes)
+
+        assert ended.log.startswith("::add-mask::") is has_commands
 
 
 class TestSeveral:
