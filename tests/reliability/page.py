@@ -244,7 +244,8 @@ def _kills(killed: Sequence[Killed]) -> Iterator[str]:
 
 def _findings() -> Iterator[str]:
     yield _FINDINGS
-    yield from _table(("defect", "test"), [(found.what, f"`{found.test}`") for found in FINDINGS])
+    yield from (f"- {found}" for found in FINDINGS)
+    yield ""
     yield ""
 
 
