@@ -120,6 +120,7 @@ def _received(reply: Reply, stall: Callable[[], None]) -> HTTPResponse:
     try:
         parsed.begin()
     except (OSError, http.client.HTTPException) as error:
+        parsed.close()
         raise _connection_error(error) from error
     return HTTPResponse(
         cast("Any", parsed), headers=dict(parsed.headers), status=parsed.status, preload_content=False, original_response=parsed

@@ -181,6 +181,17 @@ class TestOutage:
 
         assert crowd.ended["good"][1] is None
 
+    @pytest.mark.parametrize(
+        ("other", "is_over"), [(BY_NAME["certificate not trusted"].trouble, False), (Fault(status=401), True)]
+    )
+    def test_a_failure_ends_it_only_with_a_response(self, other: Trouble, is_over: bool) -> None:
+        crowd = Crowd(lambda name, _at: other if name == "other" else Fault(status=502), tolerance=60)
+
+        crowd.run(crowd.polls("down"), crowd.polls("other", at=30))
+
+        assert crowd.error("down") is Unavailable
+        assert (crowd.api.breaker.answered_at > 0) == is_over
+
     def test_a_start_that_fails_finally_makes_no_other_job_retry_sooner(self) -> None:
         crowd = Crowd(down(10**6, Fault(status=502)), tolerance=60)
 
