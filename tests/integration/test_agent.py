@@ -49,12 +49,3 @@ def test_a_job_without_a_required_pull_request_fails_the_step(
 
     assert (ended.exit_code, ended.reason, ended.outputs["status"]) == (1, reason, status)
     assert ("prLink" in ended.outputs, len(ended.warnings)) == (False, warnings)
-
-
-def test_the_ids_of_a_project_and_a_job_are_sent_unchanged(action: Action, platform: Simulator) -> None:
-    platform.add_agent_job("j/../1 ü", project_id="team a/b%", seconds=0)
-
-    ended = wait_for_agent(action, platform, "j/../1 ü", project_id="team a/b%")
-
-    assert ended.exit_code == 0
-    assert platform.requests[0].path == "/v2/agent/team%20a%2Fb%25/job/j%2F..%2F1%20%C3%BC"

@@ -1,9 +1,7 @@
 """Export mode from the start request to the bundle link, on a platform without faults."""
 
-import shutil
 from collections.abc import Callable
 
-import pytest
 import requests
 
 from admin_api_simulator import Simulator
@@ -69,31 +67,3 @@ def test_only_necessary_headers_are_sent(action: Action, platform: Simulator) ->
         assert set(request.headers) == expected[request.operation]
         assert request.headers["Authorization"] == f"Bearer {platform.key}"
         assert request.headers["User-Agent"].startswith("docs-platform-action/")
-
-
-@pytest.mark.parametrize("slash", ["", "/"])
-def test_the_base_url_may_have_a_path(action: Action, make_platform: Callable[..., Simulator], slash: str) -> None:
-    platform = make_platform(base_path="/gateway/docs%20api")
-
-    ended = action.export(platform.base_url + slash)
-
-    assert ended.exit_code == 0
-    assert {request.path.startswith("/gateway/docs%20api/v1/") for request in platform.requests} == {True}
-
-
-def test_a_private_authority_is_trusted_through_ca_bundle(action: Action, make_platform: Callable[..., Simulator]) -> None:
-    platform = make_platform(tls=True)
-    shutil.copy(str(platform.ca_path), action.workspace / "ca.pem")
-
-    ended = action.export(platform, ca_bundle="ca.pem")
-
-    assert ended.exit_code == 0, ended.stdout
-    assert platform.base_url.startswith("https://")
-
-
-def test_an_untrusted_certificate_fails_at_once(action: Action, make_platform: Callable[..., Simulator]) -> None:
-    platform = make_platform(tls=True)
-
-    ended = action.export(platform, outage_tolerance="1h")
-
-    assert (ended.exit_code, ended.reason, platform.requests) == (1, "unavailable", [])
