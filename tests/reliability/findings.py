@@ -36,7 +36,7 @@ FINDINGS: Final = (
     ),
     Finding(
         what="A job that timed out at 100 % was reported without its status, although an unknown status may be the cause.",
-        test="tests/unit/jobs/test_polling.py::TestTimedOut::test_it_tells_how_far_the_job_has_come",
+        test="tests/wording/test_pages.py::test_the_page_has_the_sentences_of_the_package",
     ),
     Finding(
         what="Only single lines of a response's head were limited: cookies could block a run for half a minute.",
