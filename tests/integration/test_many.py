@@ -27,28 +27,22 @@ from tests.virtual_time import VirtualClock
 PAGES = 12
 MAX_PARALLEL = 20
 DOMAINS = [f"docs{number:02}.example.com" for number in range(93)]
-FAILING = {
-    "failing.example.com": "job-failed",
-    "unknown.example.com": "not-found",
-    "no-plan.example.com": "forbidden",
-    "rejected.example.com": "rejected",
-    "lost.example.com": "start-unconfirmed",
-    "endless.example.com": "timeout",
-    "damaged.example.com": "invalid-bundle",
-}
+FAILING = [
+    ("failing.example.com", "job-failed", "failed", True),
+    ("unknown.example.com", "not-found", None, False),
+    ("no-plan.example.com", "forbidden", None, False),
+    ("rejected.example.com", "rejected", None, False),
+    ("lost.example.com", "start-unconfirmed", None, False),
+    ("endless.example.com", "timeout", "running", True),
+    ("damaged.example.com", "invalid-bundle", "completed", True),
+]
 EXPIRED = "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
-ALL = [*DOMAINS[:5], *FAILING, *DOMAINS[5:]]
+ALL = [*DOMAINS[:5], *(domain for domain, *_ in FAILING), *DOMAINS[5:]]
 
 
 def rows(ended: Ended) -> dict[str, dict[str, Any]]:
     """Return the rows of `results` by domain."""
     return {row["domain"]: row for row in json.loads(ended.outputs["results"])}
-
-
-def group(ended: Ended, domain: str) -> list[str]:
-    """Return the lines of a domain's log group."""
-    ((_, body),) = re.findall(rf"^::group::({re.escape(domain)}: .*)\n((?:.*\n)*?)::endgroup::$", ended.stdout, re.MULTILINE)
-    return str(body).splitlines()
 
 
 @pytest.mark.timeout(600)  # the run takes a minute on an idle machine
@@ -90,13 +84,11 @@ class TestAHundredWithSevenFailures:
         for text in ended.outputs.values():
             remember_output(text, holds_links=True)
 
-    def test_the_step_fails_with_the_reason_of_the_first_failure(self, ended: Ended) -> None:
-        assert (ended.exit_code, ended.reason, ended.stderr) == (1, "job-failed", "")
-        assert {*ended.outputs} == {"results", "durationSeconds", "failureReason"}
-
-    def test_there_is_a_row_for_each_domain_in_order(self, ended: Ended) -> None:
+    def test_the_step_fails_and_has_a_row_for_each_domain_in_order(self, ended: Ended) -> None:
         results = json.loads(ended.outputs["results"])
 
+        assert (ended.exit_code, ended.reason, ended.stderr, len(ended.errors)) == (1, "job-failed", "", len(FAILING))
+        assert {*ended.outputs} == {"results", "durationSeconds", "failureReason"}
         assert [row["domain"] for row in results] == ALL
         assert {tuple(row) for row in results} == {tuple(Job(mode=None).result(0.0))}
         assert {row["mode"] for row in results} == {"export"}
@@ -116,27 +108,15 @@ class TestAHundredWithSevenFailures:
         assert domain in (workspace / "sites" / domain / "index.html").read_text()
         assert row["bundleUrl"] in (workspace / "values" / f"{domain}.yaml").read_text()
 
-    @pytest.mark.parametrize(("domain", "reason"), FAILING.items())
-    def test_a_failed_domain_has_its_reason_and_no_link(self, ended: Ended, workspace: Path, domain: str, reason: str) -> None:
+    @pytest.mark.parametrize(("domain", "reason", "status", "has_id"), FAILING)
+    def test_a_failed_domain_has_its_reason_its_known_state_and_no_link(
+        self, ended: Ended, workspace: Path, domain: str, reason: str, status: str | None, has_id: bool
+    ) -> None:
         row = rows(ended)[domain]
 
         assert (row["failureReason"], row["bundleUrl"], row["sitePath"]) == (reason, None, None)
-        assert row["message"].startswith(f"Export of {domain}: ")
+        assert (row["status"], bool(row["jobId"])) == (status, has_id)
         assert not (workspace / "sites" / domain).exists()
-
-    def test_the_known_state_of_a_failed_domain_is_an_output(self, ended: Ended) -> None:
-        results = rows(ended)
-
-        assert {domain: results[domain]["status"] for domain in FAILING} == {
-            "failing.example.com": "failed",
-            "unknown.example.com": None,
-            "no-plan.example.com": None,
-            "rejected.example.com": None,
-            "lost.example.com": None,
-            "endless.example.com": "running",
-            "damaged.example.com": "completed",
-        }
-        assert [bool(results[domain]["jobId"]) for domain in FAILING] == [True, False, False, False, False, True, True]
 
     def test_every_domain_is_started_once(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
@@ -177,53 +157,19 @@ class TestAHundredWithSevenFailures:
 
         assert platform.connections.api < starts + MAX_PARALLEL
 
-    def test_each_failure_is_one_annotation(self, ended: Ended) -> None:
-        titles = [error.splitlines()[0] for error in ended.errors]
 
-        assert len(titles) == len(FAILING)
-        for title, domain in zip(titles, FAILING, strict=True):
-            assert title.startswith(f"Export of {domain}: ")
-            assert rows(ended)[domain]["message"].startswith(title)
+@pytest.mark.parametrize(
+    ("changes", "reason"), [({"key": "adm_an0ther-key-of-the-tests"}, "unauthorized"), ({"plan": False}, "forbidden")]
+)
+def test_a_rejected_key_is_sent_once(
+    action: Action, make_platform: Callable[..., Simulator], changes: Mapping[str, Any], reason: str
+) -> None:
+    platform = make_platform(**changes)
 
-    def test_the_log_is_short(self, ended: Ended) -> None:
-        live = ended.stdout.partition("::group::")[0].splitlines()
+    ended = action.run(platform, domain="\n".join(DOMAINS[:30]), max_parallel="30")
 
-        assert len(live) < 4.5 * len(ALL)
-        assert {domain for domain in ALL if any(domain in line for line in live)} == {*ALL}
-
-    @pytest.mark.parametrize("domain", [DOMAINS[0], DOMAINS[-1], "damaged.example.com"])
-    def test_each_domain_has_its_own_log(self, ended: Ended, domain: str) -> None:
-        log = "\n".join(group(ended, domain))
-
-        assert f"Job {rows(ended)[domain]['jobId']} started" in log
-        assert "Bundle link ready" in log
-        assert not any(other in log for other in ALL if other != domain)
-
-    def test_the_summary_names_every_domain(self, ended: Ended) -> None:
-        assert all(domain in ended.summary.replace("\\", "") for domain in ALL)
-        assert "X-Amz-Signature" not in ended.summary
-
-
-class TestFirstDomain:
-    @pytest.mark.parametrize(
-        ("changes", "reason"), [({"key": "adm_an0ther-key-of-the-tests"}, "unauthorized"), ({"plan": False}, "forbidden")]
-    )
-    def test_a_rejected_key_is_sent_once(
-        self, action: Action, make_platform: Callable[..., Simulator], changes: Mapping[str, Any], reason: str
-    ) -> None:
-        platform = make_platform(**changes)
-
-        ended = action.run(platform, domain="\n".join(DOMAINS[:30]), max_parallel="30")
-
-        assert (ended.exit_code, ended.reason, len(platform.requests)) == (1, reason, 1)
-        assert [row["failureReason"] for row in rows(ended).values()] == [reason] * 30
-        assert len(ended.errors) == 10
-        assert ended.errors[-1].startswith("21 more exports did not succeed")
-
-    def test_a_later_domain_without_permission_stops_no_other(self, action: Action, platform: Simulator) -> None:
-        ended = action.run(platform, domain="a.example.com\nno-plan.example.com\nb.example.com")
-
-        assert [row["failureReason"] for row in rows(ended).values()] == [None, "forbidden", None]
+    assert (ended.exit_code, ended.reason, len(platform.requests)) == (1, reason, 1)
+    assert [row["failureReason"] for row in rows(ended).values()] == [reason] * 30
 
 
 class TestSharedOutage:
@@ -250,16 +196,6 @@ class TestSharedOutage:
         assert {row["failureReason"] for row in rows(ended).values()} == {"unavailable"}
         # the requests in flight when it began, the probes, and one last attempt of each job
         assert platform.count(status=503) <= 10 + 8 + 10
-        live = ended.stdout.partition("::group::")[0]
-        assert live.count("Retrying") == 1
-
-    def test_all_jobs_continue_when_the_api_responds_again(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
-        platform = make_platform()
-        platform.script("read_export", *[Fault(status=502)] * 4)
-
-        ended = action.run(platform, domain="\n".join(DOMAINS[:10]), max_parallel="10", outage_tolerance="1m")
-
-        assert (ended.exit_code, platform.count(status=502)) == (0, 4)
 
 
 class TestConcurrencyLimit:
@@ -275,16 +211,6 @@ class TestConcurrencyLimit:
         assert platform.max_concurrent_jobs == 3
         assert platform.count(status=429) > 0
 
-    def test_a_platform_full_of_other_jobs_fails_the_run(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
-        platform = make_platform()
-        platform.script_forever("start_export", Fault(status=429))
-        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # the response to a start may be late
-
-        ended = action.run(platform, domain="a.example.com\nb.example.com", outage_tolerance="1s")
-
-        assert {row["failureReason"] for row in rows(ended).values()} == {"unavailable"}
-        assert "Lower `max-parallel`" in ended.errors[0]
-
     def test_a_quota_of_starts_delays_no_other_request(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
         platform = make_platform(export_seconds=0.5)
         quota = Fault(status=429, headers={"Retry-After": "86400"})
@@ -298,126 +224,49 @@ class TestConcurrencyLimit:
         assert platform.count("make_bundle") == 2
         _, last_start = platform.requests_of("start_export", domain="b.example.com")
         assert platform.requests_of("download")[-1].at < last_start.at
-        assert "Lower `max-parallel`" in ended.errors[0]
 
 
-class TestCancel:
-    @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-    def test_the_known_state_of_each_domain_is_an_output(
-        self, action: Action, make_platform: Callable[..., Simulator], number: signal.Signals, exit_code: int
-    ) -> None:
-        platform = make_platform(export_seconds=3600)
-        platform.script("start_export", Fault(status=422), domain="rejected.example.com")
-        domains = ["rejected.example.com", *DOMAINS[:5]]
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_after_a_cancel_the_known_state_of_each_domain_is_an_output(
+    action: Action, make_platform: Callable[..., Simulator], number: signal.Signals, exit_code: int
+) -> None:
+    platform = make_platform(export_seconds=3600)
+    platform.script("start_export", Fault(status=422), domain="rejected.example.com")
+    domains = ["rejected.example.com", *DOMAINS[:5]]
 
-        with action.start(platform, domain="\n".join(domains), max_parallel="3") as running:
-            for domain in domains[1:4]:
-                running.wait_for(f"{domain:<{len(domains[0])}}  started, job-id:")
-            running.signal(number)
-            ended = running.wait()
-
-        results = rows(ended)
-        assert ended.exit_code == exit_code
-        assert [row["failureReason"] for row in results.values()] == ["rejected", *["cancelled"] * 5]
-        assert [bool(results[domain]["jobId"]) for domain in domains] == [False, True, True, True, False, False]
-        assert "cancelled before it started" in results[domains[-1]]["message"]
-        assert ended.reason == "rejected"
-        assert "::group::docs00.example.com: cancelled after" in ended.stdout
-
-    def test_domains_that_ended_before_keep_their_results(self, action: Action, platform: Simulator) -> None:
-        platform.script_forever("read_export", Fault(json={"status": "running"}), domain="b.example.com")
-
-        with action.start(platform, domain="a.example.com\nb.example.com", site_path="sites/{domain}") as running:
-            running.wait_for("b.example.com  running")
-            running.wait_for("a.example.com  done")
-            running.signal(signal.SIGTERM)
-            ended = running.wait()
-
-        results = rows(ended)
-        assert results["a.example.com"]["bundleUrl"]
-        assert results["a.example.com"]["sitePath"] == "sites/a.example.com"
-        assert (results["b.example.com"]["failureReason"], results["b.example.com"]["status"]) == ("cancelled", "running")
-        assert (action.workspace / "sites" / "a.example.com" / "index.html").is_file()
-
-
-class TestExpiringLinks:
-    """A link may expire after the end of its domain, and before that of the run."""
-
-    @pytest.fixture
-    def platform(self, make_platform: Callable[..., Simulator]) -> Simulator:
-        return make_platform(export_seconds=0.0)
-
-    def run(self, action: Action, platform: Simulator, *expiring: str, **inputs: str) -> Ended:
-        """Export three domains after one another. Some links expire after 100 s, and the last domain takes 200 s."""
-        action.clock = clock = VirtualClock(real_rate=1.0)
-        for domain in ("a.example.com", "b.example.com", "c.example.com"):
-            seconds = (100, 3600) if domain in expiring else (3600,)
-            platform.override("make_bundle", expiring_links(*seconds, clock=clock), domain=domain)
-        platform.script("read_export", *[Fault(json={"status": "running"})] * 4, domain="c.example.com")
-        pauses = {"poll_interval": "50s", "max_poll_interval": "50s", "max_parallel": "1"}
-        domains = "a.example.com\nb.example.com\nc.example.com"
-        return action.run(platform, domain=domains, values_file="{domain}.yaml", **pauses, **inputs)
-
-    def test_they_are_renewed_at_the_end_of_the_run(self, action: Action, platform: Simulator) -> None:
-        ended = self.run(action, platform, "a.example.com", mask_bundle_url="true")
-
-        assert isinstance(action.clock, VirtualClock)
-        assert (ended.exit_code, platform.count("make_bundle"), ended.warnings) == (0, 4, []), ended.stdout
-        masks = {command.value for command in ended.commands if command.name == "add-mask"}
-        for domain, row in rows(ended).items():
-            assert link_in(action.workspace / f"{domain}.yaml") == row["bundleUrl"]
-            assert row["bundleUrl"] in masks
-            assert datetime.fromisoformat(row["expiresAt"]) > action.clock.now() + timedelta(minutes=30)
-        assert ended.log.count("Making a new link.") == 2, "live and in the log of the domain"
-        assert ended.summary.startswith("### ✅ ")
-
-    def test_after_an_outage_of_one_the_others_do_not_wait_for_another(self, action: Action, platform: Simulator) -> None:
-        platform.script("make_bundle", *[None] * 3, *[Fault(status=503)] * 1000)
-
-        ended = self.run(action, platform, "a.example.com", "b.example.com", outage_tolerance="5m")
-
-        assert ended.exit_code == 0, ended.stdout
-        assert isinstance(action.clock, VirtualClock)
-        assert action.clock.elapsed < 200 + 300 + 60
-        results = rows(ended)
-        assert all(link_in(action.workspace / f"{domain}.yaml") == row["bundleUrl"] for domain, row in results.items())
-        assert sorted(warning.partition(": ")[0] for warning in ended.warnings) == [
-            "Static export of a.example.com",
-            "Static export of b.example.com",
-        ]
-        assert ended.summary.startswith("### ⚠️ ")
-        assert ended.reason is None
-
-    def test_a_cancel_ends_it(self, action: Action, platform: Simulator) -> None:
-        platform.override("make_bundle", expiring_links(2))
-        platform.script("make_bundle", *[None] * 4, *[Fault(delay_seconds=3600)] * 10)
-
-        with action.start(platform, domain="a.example.com\nb.example.com", max_parallel="1") as running:
-            while platform.count("make_bundle") < 5:
+    with action.start(platform, domain="\n".join(domains), max_parallel="3") as running:
+        for domain in domains[1:4]:
+            while not platform.count("read_export", domain=domain):
                 time.sleep(0.005)
-            running.signal(signal.SIGINT)
-            ended = running.wait()
+        running.signal(number)
+        ended = running.wait()
 
-        assert (ended.exit_code, ended.reason) == (130, "cancelled")
-
-
-class TestNotWaiting:
-    def test_each_job_is_started_and_output(self, action: Action, platform: Simulator) -> None:
-        ended = action.run(platform, domain="a.example.com\nb.example.com", wait="false")
-
-        assert ended.exit_code == 0
-        assert {*ended.outputs} == {"results", "durationSeconds"}
-        assert all(row["jobId"] and row["bundleUrl"] is None for row in rows(ended).values())
-        assert (platform.count("start_export"), platform.count("read_export")) == (2, 0)
+    results = rows(ended)
+    assert ended.exit_code == exit_code
+    assert [row["failureReason"] for row in results.values()] == ["rejected", *["cancelled"] * 5]
+    assert [bool(results[domain]["jobId"]) for domain in domains] == [False, True, True, True, False, False]
+    assert ended.reason == "rejected"
 
 
-class TestOne:
-    def test_a_list_of_one_is_a_single_domain(self, action: Action, platform: Simulator) -> None:
-        ended = action.run(platform, domain="docs.example.com\n", site_path="sites/{domain}")
+def test_a_link_that_expires_before_the_end_of_the_run_is_renewed(
+    action: Action, make_platform: Callable[..., Simulator]
+) -> None:
+    platform = make_platform(export_seconds=0.0)
+    action.clock = clock = VirtualClock(real_rate=1.0)
+    domains = ["a.example.com", "b.example.com", "c.example.com"]
+    for domain, seconds in zip(domains, [(100, 3600), (3600,), (3600,)], strict=True):
+        platform.override("make_bundle", expiring_links(*seconds, clock=clock), domain=domain)
+    platform.script("read_export", *[Fault(json={"status": "running"})] * 4, domain="c.example.com")  # 200 seconds
+    inputs = {"poll_interval": "50s", "max_poll_interval": "50s", "max_parallel": "1", "mask_bundle_url": "true"}
 
-        assert ended.outputs["sitePath"] == "sites/docs.example.com"
-        assert ended.outputs["bundleUrl"]
-        assert ended.stdout.splitlines()[1] == "Static export of docs.example.com"
+    ended = action.run(platform, domain="\n".join(domains), values_file="{domain}.yaml", **inputs)
+
+    assert (ended.exit_code, platform.count("make_bundle"), ended.warnings) == (0, 4, []), ended.stdout
+    masks = {command.value for command in ended.commands if command.name == "add-mask"}
+    for domain, row in rows(ended).items():
+        assert link_in(action.workspace / f"{domain}.yaml") == row["bundleUrl"]
+        assert row["bundleUrl"] in masks
+        assert datetime.fromisoformat(row["expiresAt"]) > clock.now() + timedelta(minutes=30)
 
 
 THREAD_LIMIT = """
@@ -448,52 +297,24 @@ def test_every_domain_is_exported_with_few_threads(action: Action, platform: Sim
     assert all((action.workspace / "site" / domain / "index.html").is_file() for domain in domains)
 
 
-class TestSameJob:
-    """A platform that returns the job of one domain for another one."""
+@pytest.mark.parametrize("max_parallel", ["1", "3"])
+def test_a_domain_that_gets_the_job_of_another_one_fails_and_leaves_the_job_alone(
+    action: Action, make_platform: Callable[..., Simulator], max_parallel: str
+) -> None:
+    platform = make_platform(job_ids=["se_1", "se_2"])
+    platform.override("start_export", {"jobId": "se_1", "status": "queued"}, domain="b.example.com")
+    domains = ["a.example.com", "b.example.com", "c.example.com"]
 
-    @pytest.mark.parametrize("max_parallel", ["1", "3"])
-    def test_the_later_domain_fails_and_leaves_the_job_to_the_first(
-        self, action: Action, make_platform: Callable[..., Simulator], max_parallel: str
-    ) -> None:
-        platform = make_platform(job_ids=["se_1", "se_2"])
-        platform.override("start_export", {"jobId": "se_1", "status": "queued"}, domain="b.example.com")
-        domains = ["a.example.com", "b.example.com", "c.example.com"]
+    ended = action.export(platform, domain="\n".join(domains), max_parallel=max_parallel, site_path="sites/{domain}")
 
-        ended = action.export(platform, domain="\n".join(domains), max_parallel=max_parallel, site_path="sites/{domain}")
-
-        results = rows(ended)
-        assert (ended.exit_code, ended.reason, len(ended.errors)) == (1, "bad-response", 1)
-        assert {domain: results[domain]["failureReason"] for domain in domains} == {
-            "a.example.com": None,
-            "b.example.com": "bad-response",
-            "c.example.com": None,
-        }
-        known = ("jobId", "status", "bundleUrl", "pageCount", "sitePath")
-        assert [results["b.example.com"][name] for name in known] == [None] * len(known)
-        assert not (action.workspace / "sites" / "b.example.com").exists()
-        assert (platform.count("make_bundle"), platform.count("download")) == (2, 2)
-        assert "the platform returned the job of a.example.com for this domain, too" in ended.error
-        assert "dashboard" in ended.error
-        assert "Request id req-" in ended.error
-        assert "`job-id: " not in ended.error
-
-    def test_of_many_domains_with_one_job_only_the_first_is_exported(self, action: Action, platform: Simulator) -> None:
-        platform.override("start_export", {"jobId": "export-finished"})
-
-        ended = action.export(platform, domain="\n".join(DOMAINS[:20]), max_parallel="20")
-
-        assert (ended.exit_code, ended.reason) == (1, "bad-response")
-        reasons = [row["failureReason"] for row in json.loads(ended.outputs["results"])]
-        assert reasons == [None, *["bad-response"] * 19]
-        assert platform.count("make_bundle") == 1
-
-    def test_ids_that_differ_in_anything_are_different_jobs(
-        self, action: Action, make_platform: Callable[..., Simulator]
-    ) -> None:
-        job_ids = ["se_1", "SE_1", "se_1 ", "se%5F1", "\u00e9", "\u0065\u0301"]
-        platform = make_platform(job_ids=job_ids)
-
-        ended = action.export(platform, domain="\n".join(DOMAINS[: len(job_ids)]), max_parallel="1")
-
-        assert ended.exit_code == 0, ended.stdout
-        assert [row["jobId"] for row in json.loads(ended.outputs["results"])] == job_ids
+    results = rows(ended)
+    assert (ended.exit_code, ended.reason, len(ended.errors)) == (1, "bad-response", 1)
+    assert {domain: results[domain]["failureReason"] for domain in domains} == {
+        "a.example.com": None,
+        "b.example.com": "bad-response",
+        "c.example.com": None,
+    }
+    known = ("jobId", "status", "bundleUrl", "pageCount", "sitePath")
+    assert [results["b.example.com"][name] for name in known] == [None] * len(known)
+    assert not (action.workspace / "sites" / "b.example.com").exists()
+    assert (platform.count("make_bundle"), platform.count("download")) == (2, 2)

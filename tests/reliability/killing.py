@@ -190,7 +190,7 @@ class Killings:
     def seconds_after_the_link(self) -> float:
         """Return how long a complete run takes after the request for the bundle."""
         with self._action(self._workspace("timed"), hooked=False).start(self._platform, env={}, **INPUTS) as running:
-            running.wait_for("Bundle link ready")
+            running.wait_for("/bundle.tar.gz")
             began = time.monotonic()
             assert running.wait().exit_code == 0
             return time.monotonic() - began
@@ -224,7 +224,7 @@ class Killings:
         env = {"KILL_AT": json.dumps([moment.key, moment.number]), "KILL_COUNT": os.devnull} if hooked else {}
         with self._action(workspace, hooked=hooked).start(self._platform, env=env, **INPUTS) as running:
             if moment.after_seconds is not None:
-                running.wait_for("Bundle link ready")
+                running.wait_for("/bundle.tar.gz")
                 time.sleep(moment.after_seconds)
                 running.signal(signal.SIGKILL)
             return running.wait()
