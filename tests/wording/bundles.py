@@ -40,7 +40,7 @@ def sections() -> Sections:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transcoding, "describe_content", lambda _start: "is something else")
         return {
-            "Downloads that go on after a fault": _once(_of_download(name) for name in downloads.RESUMED),
+            "Downloads that continue after a fault": _once(_of_download(name) for name in downloads.RESUMED),
             "Parts that are not of the bundle": _once(_of_part(name) for name in downloads.OTHER_PARTS),
             "Downloads that fail": _once((name, _lines(downloads.failed(name)[1])) for name in downloads.FAILED),
             "A bundle that is too large": {"The storage sends without end": _endless()},

@@ -181,7 +181,7 @@ def delivery(tmp_path: Path) -> Delivery:
 
 
 def unpack_during_the_download(monkeypatch: pytest.MonkeyPatch, delivery: Delivery) -> None:
-    """Have every bundle unpacked during its download, as large ones are."""
+    """Unpack the bundle during its download, as if it were large."""
     monkeypatch.setattr(overlap, "MIN_RECEIVED_BYTES", 1)
     delivery.storage.headers = {"Content-Length": str(len(delivery.storage.archive))}
 
