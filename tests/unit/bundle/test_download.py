@@ -339,7 +339,9 @@ TOO_LONG = half({**ETAG, "Content-Length": str(len(FIRST) + 1000)}, size=len(FIR
 
 RESUMED: Mapping[str, Case] = {
     "The storage does not resume": Case([half(), Answer(headers=ETAG, body=FIRST)], [WHOLE, after(HALF)]),
-    "The bundle is another one": Case([half(), Answer(headers={"ETag": '"2"'}, body=THIRD)], [WHOLE, after(HALF)], saved=THIRD),
+    "The bundle is another one": Case(
+        [half(), Answer(headers={"ETag": '"2"'}, body=THIRD[:50_000])], [WHOLE, after(HALF)], saved=THIRD[:50_000]
+    ),
     "The bundle has no strong validator": Case([half({"ETag": 'W/"1"'})], [WHOLE, WHOLE]),
     "The rest comes in two parts": Case([half(), rest(end=150_000), rest(begin=150_000)], [WHOLE, after(HALF), after(150_000)]),
     "The rest comes in two parts without the size": Case(
