@@ -40,15 +40,6 @@ AWKWARD = {
     "plus, comma and at sign": "/a+b,c@d:e?f+g,h@i:j",
     "an address within": "/fetch/https://other.example.com:80/x?url=http://me:pw@third.example.com/y",
 }
-ENCODED = {
-    "/ü/雪?ß=é😀": "/%C3%BC/%E9%9B%AA?%C3%9F=%C3%A9%F0%9F%98%80",
-    "/a?b#part?c#d": "/a?b",
-    "/a#": "/a",
-    "?sig=1": "/?sig=1",
-    "?": "/?",
-    "#part": "/",
-    "": "/",
-}
 
 
 class Recorder:
@@ -83,18 +74,6 @@ def test_a_link_is_requested_byte_for_byte(target: str) -> None:
         fetch(f"{server.base_url}{target}")
 
     assert recorder.targets == [target.encode()]
-
-
-@pytest.mark.parametrize(("written", "target"), ENCODED.items(), ids=ENCODED.values())
-def test_invalid_characters_are_percent_encoded_or_removed(written: str, target: str) -> None:
-    recorder = Recorder()
-
-    with RawServer(recorder) as server:
-        fetch(f"http://me:password@127.0.0.1:{server.port}{written}")
-
-    assert recorder.targets == [target.encode()]
-    assert b"authorization" not in recorder.heads[0].lower()
-    assert f"Host: 127.0.0.1:{server.port}\r\n".encode() in recorder.heads[0]
 
 
 @pytest.mark.parametrize("target", [AWKWARD[name] for name in ("lower-case escapes", "brackets and braces", "backslashes")])

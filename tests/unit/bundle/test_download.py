@@ -5,7 +5,7 @@ import gzip
 import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -322,13 +322,14 @@ DECOMPRESSED = Answer(headers={"X-Goog-Stored-Content-Encoding": "gzip"}, body=T
 """A bundle that the storage has decompressed."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Case:
-    """Responses, the requests that they follow, and what is saved; nothing if the download fails."""
+    """Responses, the requests that they follow, and what is saved if the download succeeds."""
 
     answers: Sequence[Answer]
     requests: Sequence[Mapping[str, str]]
-    saved: bytes | None = FIRST
+    _: KW_ONLY
+    saved: bytes = FIRST
     links: int = 1
     was_transcoded: bool = False
 
@@ -337,111 +338,99 @@ NO_END = half(size=len(FIRST), is_length_known=False)
 TOO_LONG = half({**ETAG, "Content-Length": str(len(FIRST) + 1000)}, size=len(FIRST))
 
 RESUMED: Mapping[str, Case] = {
-    "The storage does not resume": Case(answers=[half(), Answer(headers=ETAG, body=FIRST)], requests=[WHOLE, after(HALF)]),
+    "The storage does not resume": Case([half(), Answer(headers=ETAG, body=FIRST)], [WHOLE, after(HALF)]),
     "The bundle is another one": Case(
-        answers=[half(), Answer(headers={"ETag": '"2"'}, body=THIRD)], requests=[WHOLE, after(HALF)], saved=THIRD
+        [half(), Answer(headers={"ETag": '"2"'}, body=THIRD[:50_000])], [WHOLE, after(HALF)], saved=THIRD[:50_000]
     ),
-    "The bundle has no strong validator": Case(answers=[half({"ETag": 'W/"1"'})], requests=[WHOLE, WHOLE]),
-    "The rest comes in two parts": Case(
-        answers=[half(), rest(end=150_000), rest(begin=150_000)], requests=[WHOLE, after(HALF), after(150_000)]
-    ),
+    "The bundle has no strong validator": Case([half({"ETag": 'W/"1"'})], [WHOLE, WHOLE]),
+    "The rest comes in two parts": Case([half(), rest(end=150_000), rest(begin=150_000)], [WHOLE, after(HALF), after(150_000)]),
     "The rest comes in two parts without the size": Case(
-        answers=[half(), rest(end=150_000, size="*"), rest(begin=150_000, size="*")],
-        requests=[WHOLE, after(HALF), after(150_000)],
+        [half(), rest(end=150_000, size="*"), rest(begin=150_000, size="*")], [WHOLE, after(HALF), after(150_000)]
     ),
     "The size is unknown, and the part's may be that of the bundle": Case(
-        answers=[half(is_length_known=False), rest(size="*")], requests=[WHOLE, after(HALF), WHOLE]
+        [half(is_length_known=False), rest(size="*")], [WHOLE, after(HALF), WHOLE]
     ),
     "A part although the bundle was requested": Case(
-        answers=[Answer(status=206, headers={"Content-Range": "bytes 0-9/10"}, body=FIRST[:10])], requests=[WHOLE, WHOLE]
+        [Answer(status=206, headers={"Content-Range": "bytes 0-9/10"}, body=FIRST[:10])], [WHOLE, WHOLE]
     ),
-    "A page in place of the rest": Case(
-        answers=[half(), Answer(body=b"<html>"), rest()], requests=[WHOLE, after(HALF), after(HALF)]
-    ),
-    "The end is not marked": Case(answers=[NO_END, refused_range(len(FIRST))] * 2, requests=[WHOLE, after(len(FIRST))] * 2),
-    "The announced size is too large": Case(
-        answers=[TOO_LONG, refused_range(len(FIRST))] * 2, requests=[WHOLE, after(len(FIRST))] * 2
-    ),
+    "A page in place of the rest": Case([half(), Answer(body=b"<html>"), rest()], [WHOLE, after(HALF), after(HALF)]),
+    "The end is not marked": Case([NO_END, refused_range(len(FIRST))] * 2, [WHOLE, after(len(FIRST))] * 2),
+    "The announced size is too large": Case([TOO_LONG, refused_range(len(FIRST))] * 2, [WHOLE, after(len(FIRST))] * 2),
     "The announced size is that of the bundle, and all is there": Case(
-        answers=[half(size=len(FIRST)), refused_range(len(FIRST))], requests=[WHOLE, after(len(FIRST))]
+        [half(size=len(FIRST)), refused_range(len(FIRST))], [WHOLE, after(len(FIRST))]
     ),
     "The end is not marked, but the 416 has the ETag": Case(
-        answers=[NO_END, refused_range(len(FIRST), ETAG)], requests=[WHOLE, after(len(FIRST))]
+        [NO_END, refused_range(len(FIRST), ETAG)], [WHOLE, after(len(FIRST))]
     ),
-    "A 416 may be about another bundle": Case(
-        answers=[half(is_length_known=False), refused_range(HALF)], requests=[WHOLE, after(HALF), WHOLE]
-    ),
+    "A 416 may be about another bundle": Case([half(is_length_known=False), refused_range(HALF)], [WHOLE, after(HALF), WHOLE]),
     "A 416 is about another bundle": Case(
-        answers=[half(is_length_known=False), refused_range(HALF, {"ETag": '"2"'})], requests=[WHOLE, after(HALF), WHOLE]
+        [half(is_length_known=False), refused_range(HALF, {"ETag": '"2"'})], [WHOLE, after(HALF), WHOLE]
     ),
-    "A 416 is about a shorter bundle": Case(
-        answers=[half(), refused_range(100)] * 2, requests=[WHOLE, after(HALF)] * 2 + [WHOLE]
-    ),
+    "A 416 is about a shorter bundle": Case([half(), refused_range(100)] * 2, [WHOLE, after(HALF)] * 2 + [WHOLE]),
     "Two 416s contradict each other": Case(
-        answers=[NO_END, refused_range(len(FIRST)), half(is_length_known=False), refused_range(HALF)],
-        requests=[WHOLE, after(len(FIRST)), WHOLE, after(HALF), WHOLE],
+        [NO_END, refused_range(len(FIRST)), half(is_length_known=False), refused_range(HALF)],
+        [WHOLE, after(len(FIRST)), WHOLE, after(HALF), WHOLE],
     ),
-    "A range is refused with 412": Case(answers=[half(), Answer(status=412)], requests=[WHOLE, after(HALF), WHOLE]),
+    "A range is refused with 412": Case([half(), Answer(status=412)], [WHOLE, after(HALF), WHOLE]),
     "A range is refused with 403": Case(
-        answers=[half(), Answer(status=403), Answer(status=403)], requests=[WHOLE, after(HALF), after(HALF), WHOLE], links=3
+        [half(), Answer(status=403), Answer(status=403)], [WHOLE, after(HALF), after(HALF), WHOLE], links=3
     ),
     "The response ends too early": Case(
-        answers=[Answer(headers={**ETAG, "Content-Length": str(len(FIRST))}, body=FIRST[:HALF]), rest()],
-        requests=[WHOLE, after(HALF)],
+        [Answer(headers={**ETAG, "Content-Length": str(len(FIRST))}, body=FIRST[:HALF]), rest()], [WHOLE, after(HALF)]
     ),
     "The storage has decompressed the bundle": Case(
-        answers=[DECOMPRESSED, Answer(headers=GZIPPED, body=PACKED)], requests=[WHOLE, ACCEPTING_GZIP], saved=PACKED
+        [DECOMPRESSED, Answer(headers=GZIPPED, body=PACKED)], [WHOLE, ACCEPTING_GZIP], saved=PACKED
     ),
     "The storage always decompresses the bundle": Case(
-        answers=[DECOMPRESSED] * 2, requests=[WHOLE, ACCEPTING_GZIP], saved=TAR, was_transcoded=True
+        [DECOMPRESSED] * 2, [WHOLE, ACCEPTING_GZIP], saved=TAR, was_transcoded=True
     ),
     "The storage compresses the bundle": Case(
-        answers=[
+        [
             Answer(body=TAR, is_length_known=False),
             Answer(headers=GZIPPED, body=PACKED, is_length_known=False),
             Answer(body=TAR, is_length_known=False),
         ],
-        requests=[WHOLE, ACCEPTING_GZIP, WHOLE],
+        [WHOLE, ACCEPTING_GZIP, WHOLE],
         saved=TAR,
     ),
     **{
         f"A request that accepts gzip is answered with {status}": Case(
-            answers=[Answer(body=TAR, is_length_known=False), Answer(status=status), Answer(body=TAR, is_length_known=False)],
-            requests=[WHOLE, ACCEPTING_GZIP, WHOLE],
+            [Answer(body=TAR, is_length_known=False), Answer(status=status), Answer(body=TAR, is_length_known=False)],
+            [WHOLE, ACCEPTING_GZIP, WHOLE],
             saved=TAR,
         )
         for status in (400, 406, 500)
     },
     "The bundle is stored with a coding": Case(
-        answers=[Answer(headers=GZIPPED, body=PACKED, is_length_known=False)], requests=[WHOLE], saved=PACKED
+        [Answer(headers=GZIPPED, body=PACKED, is_length_known=False)], [WHOLE], saved=PACKED
     ),
     "The bundle may have been compressed on the way": Case(
-        answers=[
+        [
             Answer(headers=ETAG | GZIPPED, body=PACKED, cut=2000, is_length_known=False),
             Answer(headers=GZIPPED, body=PACKED),
         ],
-        requests=[WHOLE, WHOLE],
+        [WHOLE, WHOLE],
         saved=PACKED,
     ),
     "The bundle is resumed with its coding": Case(
-        answers=[
+        [
             DECOMPRESSED,
             Answer(headers=ETAG | GZIPPED, body=PACKED, cut=2000),
             rest(ETAG | GZIPPED, of=PACKED, begin=2000, end=len(PACKED), size=len(PACKED)),
         ],
-        requests=[WHOLE, ACCEPTING_GZIP, {**ACCEPTING_GZIP, **after(2000)}],
+        [WHOLE, ACCEPTING_GZIP, {**ACCEPTING_GZIP, **after(2000)}],
         saved=PACKED,
     ),
     "The rest has no coding": Case(
-        answers=[
+        [
             Answer(headers=ETAG | GZIPPED, body=PACKED, cut=2000),
             rest(of=PACKED, begin=2000, end=len(PACKED), size=len(PACKED)),
             Answer(headers=GZIPPED, body=PACKED),
         ],
-        requests=[WHOLE, after(2000), WHOLE],
+        [WHOLE, after(2000), WHOLE],
         saved=PACKED,
     ),
-    "The link is refused": Case(answers=[Answer(status=403)], requests=[WHOLE, WHOLE], links=2),
+    "The link is refused": Case([Answer(status=403)], [WHOLE, WHOLE], links=2),
 }
 """Downloads that succeed."""
 
@@ -455,29 +444,29 @@ class BadHandshake(NetworkError):
 
 FAILED: Mapping[str, Case] = {
     "The storage does not respond": Case(
-        answers=[Answer(error=NetworkError("An example of an error", maybe_processed=True))] * 2, requests=[WHOLE] * 2
+        [Answer(error=NetworkError("An example of an error", maybe_processed=True))] * 2, [WHOLE] * 2
     ),
     "The storage cannot be reached": Case(
-        answers=[Answer(error=NetworkError("An example of an error", maybe_processed=False))] * 2, requests=[WHOLE] * 2
+        [Answer(error=NetworkError("An example of an error", maybe_processed=False))] * 2, [WHOLE] * 2
     ),
     "The TLS handshake fails": Case(
-        answers=[Answer(error=BadHandshake("An example of an error", maybe_processed=False))] * 2, requests=[WHOLE] * 2
+        [Answer(error=BadHandshake("An example of an error", maybe_processed=False))] * 2, [WHOLE] * 2
     ),
-    "The connection breaks again and again": Case(answers=[half({})] * 2, requests=[WHOLE] * 2),
-    "The connection breaks, and the size is unknown": Case(answers=[half({}, is_length_known=False)] * 2, requests=[WHOLE] * 2),
+    "The connection breaks again and again": Case([half({})] * 2, [WHOLE] * 2),
+    "The connection breaks, and the size is unknown": Case([half({}, is_length_known=False)] * 2, [WHOLE] * 2),
     "The storage is overloaded": Case(
-        answers=[Answer(status=503, body=b"<Code>SlowDown</Code>", headers={"X-Request-Id": "req-7"})] * 2, requests=[WHOLE] * 2
+        [Answer(status=503, body=b"<Code>SlowDown</Code>", headers={"X-Request-Id": "req-7"})] * 2, [WHOLE] * 2
     ),
-    "Each new link is refused": Case(answers=[Answer(status=403)] * 3, requests=[WHOLE] * 3, links=3),
+    "Each new link is refused": Case([Answer(status=403)] * 3, [WHOLE] * 3, links=3),
     "Each new link has expired": Case(
-        answers=[Answer(status=403, body=b"<Message>Request has expired</Message>")] * 3, requests=[WHOLE] * 3, links=3
+        [Answer(status=403, body=b"<Message>Request has expired</Message>")] * 3, [WHOLE] * 3, links=3
     ),
-    "Each new link leads nowhere": Case(answers=[Answer(status=404)] * 3, requests=[WHOLE] * 3, links=3),
-    "Each new link leads to what was removed": Case(answers=[Answer(status=410)] * 3, requests=[WHOLE] * 3, links=3),
-    "The storage refuses the request": Case(answers=[Answer(status=451)], requests=[WHOLE]),
-    "The rest is not of the bundle": Case(answers=[half(), rest({})], requests=[WHOLE, after(HALF)]),
+    "Each new link leads nowhere": Case([Answer(status=404)] * 3, [WHOLE] * 3, links=3),
+    "Each new link leads to what was removed": Case([Answer(status=410)] * 3, [WHOLE] * 3, links=3),
+    "The storage refuses the request": Case([Answer(status=451)], [WHOLE]),
+    "The rest is not of the bundle": Case([half(), rest({})], [WHOLE, after(HALF)]),
     "A part is longer than its range": Case(
-        answers=[
+        [
             half(),
             Answer(
                 status=206,
@@ -486,7 +475,7 @@ FAILED: Mapping[str, Case] = {
                 is_length_known=False,
             ),
         ],
-        requests=[WHOLE, after(HALF)],
+        [WHOLE, after(HALF)],
     ),
 }
 """Downloads that fail, with a tolerance that allows two attempts."""
@@ -505,7 +494,6 @@ def test_a_download_makes_the_requests_that_lead_to_the_whole_bundle(name: str) 
 
     downloaded = fetch()
 
-    assert case.saved is not None
     assert fetch.file.getvalue() == case.saved
     assert downloaded.sha256 == hashlib.sha256(case.saved).hexdigest()
     assert (fetch.storage.requested, len(fetch.storage.links)) == ([*case.requests], case.links)
