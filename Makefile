@@ -117,6 +117,7 @@ check-python: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m tests.prose
+	$(BIN)/python -m tests.wording.sentences
 	$(BIN)/python -m tests.pages
 
 lint: check-python $(NODE_PACKAGES)  ## check style, types, imports between packages, prose, pages, Dockerfile, action, workflows and issue forms

@@ -1,19 +1,23 @@
 """Check that each sentence of the package stands on one page of `tests/wording`, and nowhere else in the tests.
 
-`python -m tests.wording.sentences` does it. A sentence is what the code says between two values: a text of at
-least four words that people read.
+`python -m tests.wording.sentences`, a part of `make lint`, does it. A sentence is what the code says between two
+values: a text of at least four words that people read. One that several modules say may stand on a page for each.
 """
 
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from tests.wording.page import FOLDER
 
 ROOT: Final = Path(__file__).parents[2]
+PACKAGE: Final = ROOT / "src" / "docs_platform_action"
+TESTS: Final = ROOT / "tests"
+DOCS_REFERENCE: Final = TESTS / "reference_page.py"
+"""It has the text of `docs/reference.md`, and tests nothing."""
 MIN_WORDS: Final = 4
 _WORD: Final = re.compile("[A-Za-z]{2}")
 _TRANSLATED: Final = ("http.client.", "OSError")
@@ -24,8 +28,8 @@ _BETWEEN_LITERALS: Final = re.compile(r'"\s*\n\s*f?"')
 
 def sentences() -> frozenset[str]:
     """Return the sentences of the package."""
-    files = (ROOT / "src" / "docs_platform_action").rglob("*.py")
-    return frozenset(sentence for file in files for text in _texts(ast.parse(file.read_text())) for sentence in _split(text))
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py")]
+    return frozenset(sentence for tree in trees for text in _texts(tree) for sentence in _split(text))
 
 
 def _texts(tree: ast.Module) -> Iterator[str]:
@@ -49,22 +53,24 @@ def _split(text: str) -> Iterator[str]:
             yield sentence
 
 
+def _texts_by_name(files: Iterable[Path]) -> dict[str, str]:
+    """Return what stands in each file, and again with the parts of a text on several lines joined."""
+    texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in files}
+    return {name: text + _BETWEEN_LITERALS.sub("", text) for name, text in texts.items()}
+
+
 def main() -> int:
-    """Print what stands in several places or in the wrong one, and return the exit code."""
-    found: dict[str, list[str]] = {sentence: [] for sentence in sentences()}
-    for file in sorted(file for kind in ("py", "md") for file in (ROOT / "tests").rglob(f"*.{kind}")):
-        if "node_modules" in file.parts:
-            continue
-        text = file.read_text(encoding="utf-8")
-        text += _BETWEEN_LITERALS.sub("", text)
-        for sentence, places in found.items():
-            if sentence in text:
-                places.append(str(file.relative_to(ROOT)))
-    pages = {str(page.relative_to(ROOT)) for page in FOLDER.glob("*.md")}
-    wrong = {sentence: places for sentence, places in found.items() if len(places) > 1 or not pages.issuperset(places)}
-    for sentence, places in sorted(wrong.items()):
-        sys.stdout.write(f"{sentence!r} stands in {', '.join(places)}\n")
-    return 1 if wrong else 0
+    """Print each sentence that a test repeats, or that stands on more pages than modules say it, and return the exit code."""
+    modules = _texts_by_name(PACKAGE.rglob("*.py"))
+    pages = _texts_by_name(FOLDER.glob("*.md"))
+    tests = _texts_by_name(file for file in TESTS.rglob("*.py") if "node_modules" not in file.parts and file != DOCS_REFERENCE)
+    found = False
+    for sentence in sorted(sentences()):
+        said, shown, repeated = ([name for name, text in texts.items() if sentence in text] for texts in (modules, pages, tests))
+        if repeated or len(shown) > len(said):
+            found = True
+            sys.stdout.write(f"{sentence!r} stands in {', '.join(sorted(shown + repeated))}\n")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
