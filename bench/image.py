@@ -35,8 +35,7 @@ COMPILED: Final = "byte code of the standard library"
 TITLE: Final = "## What the image adds to its base"
 TEXT: Final = """
 Built on the base without byte code, like the public Python image. A layer's size is that of its files; compressed is its size
-with gzip, as a registry sends it. The goal: {most:.0f} MB on the disk of a runner. `tests/container/test_image.py` checks that
-the image contains no unused files.
+with gzip, as a registry sends it. The goal: {most:.0f} MB on the disk of a runner, without unused files.
 """
 MEANING: Final = """
 A runner pulls the image of a release once, and builds it in each job otherwise.

@@ -14,7 +14,6 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from itertools import accumulate, repeat
 from pathlib import Path
@@ -33,6 +32,7 @@ from docs_platform_action.inputs.settings import WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.polling import poll
 from docs_platform_action.models import EXPORT, ExportJob
+from tests.virtual_time import VirtualClock
 
 SEED: Final = 20261121
 JOBS: Final = 4000
@@ -133,25 +133,6 @@ class Figures:
     requests: float
 
 
-class VirtualClock:
-    """A clock that only `sleep` advances."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def monotonic(self) -> float:
-        """Return the seconds since the job's start."""
-        return self.seconds
-
-    def now(self) -> datetime:
-        """Return the time of day, which has no effect here."""
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
-
-    def sleep(self, seconds: float) -> None:
-        """Advance the clock."""
-        self.seconds += seconds
-
-
 def drawn_durations(jobs: int, seed: int = SEED) -> list[float]:
     """Draw durations of jobs within the bounds."""
     chance = random.Random(seed)  # noqa: S311  # reproducible, and not for secrets
@@ -195,7 +176,7 @@ class _Platform:
 
     def read_export(self, _job: Job, *, deadline: float) -> ExportJob:  # noqa: ARG002  # called by the action
         """Return the job's state, and record the poll."""
-        now = self.clock.seconds
+        now = self.clock.elapsed
         self.polled_at.append(now)
         if now >= self._seconds:
             return ExportJob(status=ExportJob.COMPLETED)
