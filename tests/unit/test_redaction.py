@@ -89,6 +89,11 @@ def test_a_key_is_hidden_whose_characters_are_escaped_in_different_ways(data: st
     assert HIDDEN in shown
 
 
+@pytest.mark.parametrize(("key", "read_as"), [("%61%62%2D%63", "ab-c"), (f"%252F{ADMIN_KEY}%253D", f"/{ADMIN_KEY}=")])
+def test_a_key_with_escapes_is_hidden_as_what_they_stand_for(key: str, read_as: str) -> None:
+    assert redactor_of(key).hide(f"<{read_as}>") == f"<{HIDDEN}>"
+
+
 @given(st.text(), st.sampled_from([ADMIN_KEY, *AWKWARD_KEYS]))
 def test_a_text_without_the_key_stays_as_it_is(text: str, key: str) -> None:
     assert redactor_of(key).hide(text) == text

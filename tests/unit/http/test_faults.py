@@ -65,6 +65,7 @@ ERRORS: Final[dict[str, tuple[Exception, Mapping[str, Any], set[str]]]] = {
     "Name servers that take too long": (wrapped(ConnectTimeoutError(ResolutionTimeout())), ABORTED, {"is_unresolved"}),
     "No connection in time": (requests.ConnectTimeout(), NEW, set()),
     "No connection to any of two addresses": (wrapped(OSError()), {"address_errors": dict([*ADDRESSES.items()][:2])}, set()),
+    "No connection to any of three addresses": (wrapped(OSError()), {"address_errors": ADDRESSES}, set()),
     "No connection to any of five addresses": (
         wrapped(OSError()),
         {"is_aborted": True, "address_errors": {**ADDRESSES, "192.0.2.4": OSError(), "192.0.2.5": OSError()}},
