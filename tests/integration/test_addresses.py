@@ -159,19 +159,6 @@ def test_unresponsive_addresses_are_named_after_a_timeout(resolve: Resolve, limi
     assert tried(error.message) == ["127.0.0.2: timed out", "127.0.0.3: timed out"]
 
 
-def test_the_errors_of_the_first_few_addresses_are_named(resolve: Resolve) -> None:
-    with refusing_port("127.0.0.2") as refused, unresponsive_port("127.0.0.3") as address:
-        others = [(f"127.0.0.{number}", refused[1]) for number in (4, 5)]
-        resolve(refused, UNUSABLE, address, *others, families=UNUSABLE_FAMILY)
-
-        error = failure(connect_seconds=1.0)
-
-    refused_first, unusable, *others = tried(error.message)
-    assert refused_first == "127.0.0.2: connection refused"
-    assert unusable.startswith("127.0.6.1: ")
-    assert others == ["127.0.0.3: timed out", "2 more"]
-
-
 def test_a_single_address_is_not_named(resolve: Resolve) -> None:
     with refusing_port("127.0.0.2") as refused:
         resolve(refused)

@@ -1,7 +1,6 @@
 """Every `failureReason`, over a real socket, with its outputs, and what a run leaves that cannot report."""
 
 import contextlib
-import json
 import os
 import socket
 import subprocess
@@ -122,21 +121,6 @@ def test_a_misspelled_input_is_only_a_warning_without_its_value(action: Action, 
     assert "unlisted-value" not in ended.stdout + ended.summary
 
 
-def test_a_name_that_is_not_an_input_cannot_write_a_command(action: Action, platform: Simulator) -> None:
-    name = "X\n::error::b\r##[error]\x1b[31mred"
-
-    ended = action.run(platform, job_id="export-finished", env={f"INPUT_{name}": "x"})
-
-    assert (ended.exit_code, ended.errors, len(ended.warnings)) == (0, [], 1)
-    assert "\x1b" not in ended.stdout
-
-
-def test_invalid_input_sends_no_request(action: Action, platform: Simulator) -> None:
-    action.export(platform, timeout="0s")
-
-    assert platform.requests == []
-
-
 def test_an_internal_error_is_reported_as_one(action: Action, platform: Simulator, tmp_path: Path) -> None:
     # a thread's stack takes all available memory, so no thread can be started
     action.python = shell_python(tmp_path, 'ulimit -S -s 2000000 && ulimit -S -v 1900000 && exec "$python" "$@"')
@@ -147,30 +131,6 @@ def test_an_internal_error_is_reported_as_one(action: Action, platform: Simulato
     assert "RuntimeError at threading.py" in ended.error
     assert ended.result["failureReason"] == "internal-error"
     assert "`internal-error`" in ended.summary
-    assert "Traceback" not in ended.stdout + ended.stderr
-
-
-BROKEN = (
-    "import docs_platform_action.report.{module} as patched\ndef broken(*_, **__): raise KeyError('x')\npatched.{name} = broken"
-)
-
-
-@pytest.mark.parametrize("domains", ["docs.example.com", "docs.example.com\nfailing.example.com"])
-@pytest.mark.parametrize(
-    ("module", "name"), [("summary", "timeline_of"), ("failures", "failure_lines"), ("final_report", "size_warning")]
-)
-def test_a_bug_in_the_report_changes_neither_outputs_nor_exit_code(
-    action: Action, platform: Simulator, domains: str, module: str, name: str
-) -> None:
-    action.begin_with(BROKEN.format(module=module, name=name))
-
-    ended = action.export(platform, domain=domains)
-
-    failed = "failing" in domains
-    assert (ended.exit_code, ended.reason) == ((1, "job-failed") if failed else (0, None))
-    assert [row["failureReason"] for row in json.loads(ended.outputs["results"])] == [None, *(["job-failed"] if failed else [])]
-    assert len(ended.warnings) == (failed or name != "failure_lines")
-    assert all("KeyError" in warning for warning in ended.warnings)
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
@@ -291,13 +251,6 @@ def test_a_job_that_cannot_be_an_output_is_named_in_the_log(
 
     assert (ended.exit_code, "jobId" in ended.outputs, ended.reason) == (1, False, "internal-error")
     assert "\n  Job job-xxx" in ended.error
-
-
-def test_outputs_may_be_written_to_a_pipe(action: Action, platform: Simulator) -> None:
-    ended = action.run(platform, job_id="export-finished", env={"GITHUB_OUTPUT": "/dev/stderr"})
-
-    assert (ended.exit_code, ended.errors) == (0, [])
-    assert "jobId<<" in ended.stderr
 
 
 def test_a_program_may_read_outputs_and_summary_from_pipes(action: Action, platform: Simulator, tmp_path: Path) -> None:

@@ -1,11 +1,8 @@
 """A run outside a workflow, where no runner reads commands or files."""
 
 import json
-import os
 import re
 import signal
-import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,14 +10,11 @@ import pytest
 from admin_api_simulator import Fault, Simulator
 from tests.action import Action
 from tests.ended import Ended
-from tests.hostile import HARMFUL
 from tests.keys import ADMIN_KEY
 from tests.shells import SHELLS, source
 
 NO_RUNNER = {"GITHUB_ACTIONS": None, "GITHUB_OUTPUT": None, "GITHUB_STEP_SUMMARY": None, "CI": None}
 TO_FILE = {**NO_RUNNER, "OUTPUT_ENV_FILE": "outputs.env"}
-SIGNATURE = "&X-Amz-Signature=0123456789abcdef0123456789abcdef"
-HOSTILE_LINK = "https://storage.example.com/-n/$(touch${IFS}stolen)`touch${IFS}stolen`/b?s=';touch${IFS}stolen;'&x=\"\\,!!#*~"
 
 
 def printed_outputs(ended: Ended) -> dict[str, str]:
@@ -51,15 +45,6 @@ def test_a_failure_is_printed_as_plain_text(action: Action, platform: Simulator)
     assert ended.exit_code == 1
     assert re.search(r"^Error: Export of failing\.example\.com: .+\n  .+", ended.stdout, re.MULTILINE)
     assert printed_outputs(ended)["failureReason"] == "job-failed"
-
-
-def test_debug_lines_are_not_commands(action: Action, platform: Simulator) -> None:
-    action.debug = True
-
-    ended = action.run(platform, job_id="export-finished", env=NO_RUNNER)
-
-    assert "debug: GET /v1/static-export/jobs/export-finished: 200, " in ended.stdout
-    assert ended.commands == []
 
 
 @pytest.mark.parametrize("text", ["::error::stolen", "##[error]stolen", "\x1b[31mred", "a\n::error::stolen"])
@@ -98,47 +83,6 @@ class TestEnvFile:
             found["jobId"],
         )
 
-    def test_only_its_owner_can_read_it(self, action: Action, platform: Simulator, file: Path) -> None:
-        if os.geteuid() == 0:
-            os.chown(action.workspace, 1001, 118)
-
-        action.export(platform, env=TO_FILE)
-
-        found, folder = file.stat(), action.workspace.stat()
-        assert stat.S_IMODE(found.st_mode) == 0o600
-        assert (found.st_uid, found.st_gid) == (folder.st_uid, folder.st_gid)
-
-    @pytest.mark.parametrize("shell", SHELLS)
-    def test_a_hostile_link_is_a_value(self, action: Action, platform: Simulator, file: Path, shell: str) -> None:
-        platform.override("make_bundle", {"bundleUrl": HOSTILE_LINK, "expiresAt": "'; touch stolen; '"})
-
-        ended = action.run(platform, job_id="export-finished", env=TO_FILE)
-
-        assert ended.exit_code == 0
-        found = source(file, shell)
-        assert (found["bundleUrl"], found["expiresAt"]) == (HOSTILE_LINK, "'; touch stolen; '")
-        assert json.loads(found["results"])[0]["bundleUrl"] == HOSTILE_LINK
-        assert [path.name for path in action.workspace.iterdir()] == ["outputs.env"]
-
-    def test_hostile_texts_are_values(self, action: Action, make_platform: Callable[..., Simulator], file: Path) -> None:
-        platform = make_platform(job_ids=[HOSTILE_LINK])
-        text = " ".join(["'$(id)' `id` \"'\\''\" -n é 漢", *HARMFUL]).encode(errors="replace").decode()
-        platform.override("read_export", {"status": "failed", "error": text})
-
-        ended = action.export(platform, env=TO_FILE)
-
-        found = source(file)
-        assert (ended.exit_code, found["jobId"], found["failureReason"]) == (1, HOSTILE_LINK, "job-failed")
-        assert "'$(id)' `id` \"'\\''\" -n é 漢" in json.loads(found["results"])[0]["message"]
-
-    def test_a_failure_says_why_and_has_no_link(self, action: Action, platform: Simulator, file: Path) -> None:
-        ended = action.export(platform, domain="failing.example.com", env=TO_FILE)
-
-        assert ended.exit_code == 1
-        found = source(file)
-        assert found["failureReason"] == "job-failed"
-        assert not {"bundleUrl", "expiresAt"} & found.keys()
-
     @pytest.mark.parametrize("inputs", [{"timeout": "never"}, {"job_id": "nowhere"}])
     def test_no_value_of_an_earlier_run_is_left(
         self, action: Action, platform: Simulator, file: Path, inputs: dict[str, str]
@@ -165,34 +109,6 @@ class TestEnvFile:
         assert early == {"jobId": found["jobId"]}
         assert (found["status"], found["failureReason"]) == ("running", "cancelled")
 
-    def test_of_several_domains_results_has_the_links(self, action: Action, platform: Simulator, file: Path) -> None:
-        ended = action.export(platform, domain="docs.example.com\nfailing.example.com", env=TO_FILE)
-
-        found = source(file)
-        assert (ended.exit_code, {*found}) == (1, {"durationSeconds", "results", "failureReason"})
-        assert [row["bundleUrl"] is None for row in json.loads(found["results"])] == [False, True]
-
-    @pytest.mark.parametrize(("is_masked", "count"), [("true", 0), ("false", 2)])
-    def test_a_masked_link_is_not_printed(
-        self, action: Action, platform: Simulator, file: Path, is_masked: str, count: int
-    ) -> None:
-        ended = action.export(platform, mask_bundle_url=is_masked, env=TO_FILE)
-
-        assert source(file)["bundleUrl"].startswith(platform.storage_url)
-        assert ended.stdout.count("X-Amz-Signature=") == count
-        assert "::add-mask" not in ended.stdout
-
-    def test_other_printed_values_have_no_secret_of_a_masked_link(self, action: Action, platform: Simulator, file: Path) -> None:
-        platform.override(
-            "make_bundle", {"bundleUrl": f"https://storage.example.com/b?x=1{SIGNATURE}", "expiresAt": f"2026 {SIGNATURE}"}
-        )
-
-        ended = action.run(platform, job_id="export-finished", mask_bundle_url="true", env=TO_FILE)
-
-        assert source(file)["expiresAt"] == f"2026 {SIGNATURE}"
-        assert (printed_outputs(ended)["bundleUrl"], printed_outputs(ended)["expiresAt"]) == ("***", "2026 &X-Amz-Signature=…")
-        assert SIGNATURE not in ended.stdout
-
     @pytest.mark.parametrize("name", ["bundle_path", "values_file", "site_path"])
     def test_it_must_not_be_the_path_of_another_result(self, action: Action, platform: Simulator, file: Path, name: str) -> None:
         ended = action.export(platform, env=TO_FILE, **{name: "outputs.env"})
@@ -206,14 +122,6 @@ class TestEnvFile:
 
         assert (ended.exit_code, ended.outputs["bundlePath"]) == (0, "outputs.env")
 
-    def test_a_pipe_that_nobody_reads_does_not_block_the_run(self, action: Action, platform: Simulator, file: Path) -> None:
-        os.mkfifo(file)
-
-        ended = action.export(platform, env=TO_FILE)
-
-        assert (ended.exit_code, platform.requests) == (1, [])
-        assert printed_outputs(ended)["failureReason"] == "internal-error"
-
     @pytest.mark.parametrize("place", [".", "missing/outputs.env", "/proc/nowhere/outputs.env", "/dev/full"])
     def test_one_that_cannot_be_written_fails_the_run_before_any_request(
         self, action: Action, platform: Simulator, place: str
@@ -222,9 +130,3 @@ class TestEnvFile:
 
         assert (ended.exit_code, platform.requests) == (1, [])
         assert printed_outputs(ended)["failureReason"] == "internal-error"
-
-    def test_a_workflow_ignores_it(self, action: Action, platform: Simulator, file: Path) -> None:
-        ended = action.export(platform, env={"OUTPUT_ENV_FILE": "outputs.env"})
-
-        assert (ended.exit_code, ended.outputs["status"]) == (0, "completed")
-        assert not file.exists()

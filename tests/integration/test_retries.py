@@ -10,12 +10,9 @@ from admin_api_simulator.faults import Operation
 from tests.action import Action
 from tests.faults import BY_NAME, FAULTS, Nature, Row
 from tests.integration.parts import api_of, at_once, finished_export
-from tests.virtual_time import VirtualClock
 
 RETRIED = {Nature.LOST, Nature.FOREIGN, Nature.MISSING_FIELD, Nature.TOO_LARGE, Nature.TOO_SHORT}
 SLOW = {"no response (read timeout)", "one byte a second"}
-BUSY = Fault(status=503, json={"error": "upstream down"}, headers={"X-Request-Id": "r-5"})
-RUNNING = Fault(json={"status": "running", "progress": 57.9, "pageCount": 1234})
 
 
 @pytest.mark.parametrize(
@@ -54,66 +51,6 @@ def test_a_job_that_this_run_started_may_be_unknown_at_first(action: Action, pla
     ended = action.export(platform, outage_tolerance="30s")
 
     assert (ended.exit_code, platform.count(operation)) == (0, 3)
-
-
-@pytest.mark.parametrize("operation", ["read_export", "make_bundle"])
-def test_a_job_that_this_run_started_and_that_stays_unknown_is_not_found(
-    action: Action, platform: Simulator, operation: Operation
-) -> None:
-    action.clock = VirtualClock(real_rate=1.0)
-    platform.script_forever(operation, Fault(status=404, headers={"X-Request-Id": "r-4"}))
-
-    ended = action.export(platform, outage_tolerance="1h")
-
-    assert (ended.exit_code, ended.reason, ended.outputs["jobId"] != "") == (1, "not-found", True)
-
-
-@pytest.mark.parametrize(
-    ("inputs", "reason"),
-    [
-        ({"timeout": "1m", "outage_tolerance": "1h"}, "timeout"),
-        ({"timeout": "1h", "outage_tolerance": "1m"}, "unavailable"),
-    ],
-)
-def test_retry_after_is_not_obeyed_beyond_the_time_limits(
-    action: Action, platform: Simulator, inputs: dict[str, str], reason: str
-) -> None:
-    platform.script_forever("read_export", Fault(status=503, headers={"Retry-After": "3600"}))
-    action.clock = VirtualClock(real_rate=1.0)
-
-    ended = action.run(platform, job_id="export-finished", **inputs)
-
-    assert (ended.exit_code, ended.reason, platform.count("read_export")) == (1, reason, 2)
-    assert "status" not in ended.outputs
-
-
-def test_a_recovery_at_the_last_attempt_is_a_success(action: Action, platform: Simulator) -> None:
-    platform.script("read_export", Fault(status=503, headers={"Retry-After": "3600"}))
-    action.clock = VirtualClock(real_rate=1.0)
-
-    ended = action.run(platform, job_id="export-finished", timeout="1m", outage_tolerance="1h")
-
-    assert (ended.exit_code, ended.outputs["status"]) == (0, "completed")
-
-
-@pytest.mark.parametrize(("fault", "status"), [(BUSY, None), (Fault(cut="before_response"), "running")])
-def test_a_timeout_in_an_outage_has_the_last_state(action: Action, platform: Simulator, fault: Fault, status: str | None) -> None:
-    platform.script_forever("read_export", fault, after=[RUNNING] if status else [])
-    action.clock = VirtualClock(real_rate=1.0)
-
-    ended = action.run(platform, job_id="export-finished", timeout="1m", outage_tolerance="1h")
-
-    assert (ended.reason, ended.outputs.get("status")) == ("timeout", status)
-
-
-def test_the_last_poll_decides(action: Action, platform: Simulator) -> None:
-    platform.script("read_export", Fault(json={"status": "running"}))
-    action.clock = VirtualClock(real_rate=1.0)
-
-    # the second poll is due after the deadline, so it is the last
-    ended = action.run(platform, job_id="export-finished", timeout="1m", poll_interval="1h", max_poll_interval="1h")
-
-    assert (ended.exit_code, platform.count("read_export")) == (0, 2)
 
 
 def test_a_job_that_takes_too_long_can_be_collected_later(action: Action, make_platform: Callable[..., Simulator]) -> None:
