@@ -222,7 +222,7 @@ class TestNoVolumeMode:
         pod.start_as_novolume_mode(export(platform))
 
         assert pod.wait() == 1, pod.log()
-        assert "the step's output file cannot be written" in pod.log()
+        assert "GITHUB_OUTPUT" in pod.log()
         assert platform.requests == []
 
     def test_a_cancel_of_the_hook_does_not_reach_the_action(self, pod: Pod, platform: Simulator) -> None:

@@ -155,7 +155,8 @@ def _foreign(_fault: Row, operation: Operation) -> Rule:
         )
     if operation.is_download:
         return _temporary(
-            _STORAGE, "Something other than the storage responded, such as a login page or a gateway, so the request is retried."
+            _STORAGE,
+            "The response is not the storage's, but that of a login page or a gateway, for example, so the request is retried.",
         )
     return _temporary(
         "unavailable", "Something other than the API responded, such as a login page or a gateway, so the request is retried."
