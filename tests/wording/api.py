@@ -2,7 +2,7 @@
 
 What each operation of the API says about the faults of `tests/faults.py`, while it is retried and when it fails. The causes and
 advice that hold for a whole `failureReason` are in [Failures](failures.md). Faults above one text have the same text, but for the
-numbers and names of statuses.
+numbers and names of statuses. Each operation shows only what those before it do not say.
 """
 
 import re
@@ -69,7 +69,7 @@ def _of_operation(operation: Operation, known: set[str]) -> dict[str, str]:
         if row.group not in {"Redirects", "Statuses", "Bodies"} or row.status in SAID_BY_THE_VERSION or row.nature in UNUSABLE:
             continue
         text = _of_fault(row, operation)
-        key = re.sub(r'\b[0-9]{3}( \([a-z -]+\))?|said: ".*"', "status", text)
+        key = re.sub(r'\b[0-9]{3}( \([^)]+\))?|said: ".*"', "status", text)
         if text and key not in known:
             situations.setdefault(key, []).append(row.name)
             texts.setdefault(key, text)

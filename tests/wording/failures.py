@@ -1,6 +1,7 @@
 """Failures.
 
-The cause and the advice of each `failureReason`, unless an error has others. Those of `internal-error` are in [Runs](runs.md).
+The cause and the advice of a `failureReason`, unless an error has its own, as each `timeout` has. Those of `internal-error` are
+in [Runs](runs.md).
 """
 
 from collections.abc import Callable
