@@ -172,6 +172,11 @@ class TestExport:
         assert ended.result["bundleUrl"] == LINK
         assert ended.errors == []
 
+    def test_an_input_without_effect_is_warned_of_once(self, run: Runner) -> None:
+        ended = run({**EXPORT, "project-id": "prj_1"})
+
+        assert (ended.exit_code, ended.log.count("::warning::")) == (0, 1)
+
     def test_the_job_is_an_output_before_it_is_first_read(self, run: Runner, tmp_path: Path) -> None:
         seen: dict[str, str] = {}
 
