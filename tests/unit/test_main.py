@@ -328,10 +328,11 @@ class TestFaultsOfTheAction:
 
         monkeypatch.setattr(main, "read_plan", fail)
 
-        ended = run(EXPORT)
+        ended = run(AGENT)
 
         assert (ended.exit_code, ended.outputs["failureReason"], ended.seen) == (1, "internal-error", [])
         assert "ZeroDivisionError at test_main.py" in ended.errors[0]
+        assert ended.result["mode"] == "agent"
 
 
 class TestCancel:
