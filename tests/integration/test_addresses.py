@@ -140,15 +140,6 @@ def test_ipv6_and_ipv4_addresses_alternate(resolve: Resolve) -> None:
     assert [*subject.address_errors] == ["127.0.6.1", "127.0.0.2", "127.0.6.2", "127.0.0.3", "127.0.6.3"]
 
 
-def test_refused_connections_are_named(resolve: Resolve) -> None:
-    with refusing_port("127.0.0.2") as first, refusing_port("127.0.0.3") as second:
-        resolve(first, second)
-
-        error = failure()
-
-    assert tried(error.message) == ["127.0.0.2: connection refused", "127.0.0.3: connection refused"]
-
-
 @pytest.mark.parametrize("limits", [{"connect_seconds": 1.0}, {"total_seconds": 2.0}], ids=str)
 def test_unresponsive_addresses_are_named_after_a_timeout(resolve: Resolve, limits: dict[str, float]) -> None:
     with unresponsive_port("127.0.0.2") as first, unresponsive_port("127.0.0.3") as second:
@@ -157,13 +148,6 @@ def test_unresponsive_addresses_are_named_after_a_timeout(resolve: Resolve, limi
         error = failure(**limits)
 
     assert tried(error.message) == ["127.0.0.2: timed out", "127.0.0.3: timed out"]
-
-
-def test_a_single_address_is_not_named(resolve: Resolve) -> None:
-    with refusing_port("127.0.0.2") as refused:
-        resolve(refused)
-
-        assert tried(failure().message) == []
 
 
 def test_a_name_without_an_address_is_reported(resolve: Resolve) -> None:
