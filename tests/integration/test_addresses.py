@@ -150,6 +150,18 @@ def test_unresponsive_addresses_are_named_after_a_timeout(resolve: Resolve, limi
     assert tried(error.message) == ["127.0.0.2: timed out", "127.0.0.3: timed out"]
 
 
+def test_while_one_address_is_unresponsive_the_errors_of_others_are_collected(resolve: Resolve) -> None:
+    with refusing_port("127.0.0.2") as refused, unresponsive_port("127.0.0.3") as address:
+        resolve(refused, UNUSABLE, address, ("127.0.0.4", refused[1]), families=UNUSABLE_FAMILY)
+
+        error = failure(connect_seconds=1.0)
+
+    refused_first, unusable, *others = tried(error.message)
+    assert refused_first == "127.0.0.2: connection refused"
+    assert unusable.startswith("127.0.6.1: ")
+    assert others == ["127.0.0.3: timed out", "1 more"]
+
+
 def test_a_name_without_an_address_is_reported(resolve: Resolve) -> None:
     resolve()
 
