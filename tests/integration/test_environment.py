@@ -120,6 +120,8 @@ class AnsweringProxy:
     def __call__(self, connection: socket.socket) -> None:
         self.requests.append(read_request(connection))
         connection.sendall(self.answer)
+        connection.shutdown(socket.SHUT_WR)
+        hold(connection)  # to close it before a byte is read would reset it
 
 
 REQUIRED = b"HTTP/1.1 407 Proxy Authentication Required\r\n"
