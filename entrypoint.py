@@ -5,19 +5,21 @@ import sys
 import threading
 import warnings
 
+from docs_platform_action.clock import Clock
 from docs_platform_action.signals import SignalHandler
 
 
 def run() -> int:
     """Handle signals first: a cancel may come during the imports, which take a moment."""
-    signal_handler = SignalHandler()
+    clock = Clock()
+    signal_handler = SignalHandler(clock)
     gc.disable()  # imports leave no garbage, and searching for it takes a few percent of their time
     _silence_libraries()
     from docs_platform_action.main import main
 
     gc.freeze()  # what is imported never becomes garbage
     gc.enable()
-    return main(signal_handler)
+    return main(signal_handler, clock)
 
 
 def _silence_libraries() -> None:

@@ -133,7 +133,7 @@ class Action:
                 (name.replace("__", ".").rpartition("."), value) for name, value in self._constants.items()
             )
         )
-        text, late = ENTRYPOINT.read_text(), "    return main(signal_handler)\n"
+        text, late = ENTRYPOINT.read_text(), "    return main(signal_handler, clock)\n"
         assert text.count(late) == 1
         return self._write_entrypoint(text.replace(late, f"{statements}{late}"))
 

@@ -50,7 +50,7 @@ def run_inside(
         given = with_defaults(inputs, ENTRYPOINT.with_name("action.yml"))
         environment = runner_environment(inputs=given, folder=folder, workspace=workspace, debug=debug) | dict(env or {})
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace", newline="\n", write_through=True)
-        exit_code = run(environment, stream, Uninterrupted(), clock=clock or VirtualClock(real_rate=1.0))
+        exit_code = run(environment, stream, Uninterrupted(), clock or VirtualClock(real_rate=1.0))
         assert isinstance(stream.buffer, io.BytesIO)
         return search_and_convert(
             ActionRun(

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Protocol
 from unittest.mock import patch
 
 from requests.adapters import BaseAdapter
@@ -84,13 +83,13 @@ def run_virtually(
     handler = VirtualHandler(clock, idle_seconds=idle_seconds, has_threads=has_threads)
     with (
         tempfile.TemporaryDirectory(prefix="virtual-run-") as temporary,
-        in_virtual_time(platform, clock, seed=seed, thread=clock.Thread if has_threads else threading.Thread),
+        in_virtual_time(platform, seed=seed, thread=clock.Thread if has_threads else threading.Thread),
     ):
         folder = Path(temporary)
         workspace = folder / "workspace"
         workspace.mkdir()
         environ = runner_environment(inputs=given, folder=folder, workspace=workspace, debug=False)
-        exit_code = main.run(environ | dict(env or {}), stream, handler, clock=clock)  # type: ignore[arg-type]
+        exit_code = main.run(environ | dict(env or {}), stream, handler, clock)  # type: ignore[arg-type]
         ended = Ended(
             exit_code=exit_code,
             stdout=stream.getvalue(),
@@ -105,28 +104,17 @@ def run_virtually(
     return ended
 
 
-class Monotonic(Protocol):
-    """The part of a clock that the time bounds on requests need."""
-
-    def monotonic(self) -> float: ...
-
-
 @contextlib.contextmanager
-def virtual_time_limits(clock: Monotonic) -> Iterator[None]:
-    """Measure the time limits of requests on a clock. No thread aborts a request that takes too long: the platform does."""
-    without_watchdog = SimpleNamespace(Lock=threading.Lock, Condition=threading.Condition, Thread=_NoThread)
-    with (
-        patch.object(connection, "time", SimpleNamespace(monotonic=clock.monotonic)),
-        patch.object(connection, "threading", without_watchdog),
-    ):
+def without_watchdog() -> Iterator[None]:
+    """Start no thread that aborts requests that take too long: in virtual time, the platform does."""
+    threads = SimpleNamespace(Lock=threading.Lock, Condition=threading.Condition, Thread=_NoThread)
+    with patch.object(connection, "threading", threads):
         yield
 
 
 @contextlib.contextmanager
-def in_virtual_time(
-    platform: BaseAdapter, clock: Monotonic, *, seed: int, thread: type[threading.Thread] = threading.Thread
-) -> Iterator[None]:
-    """Replace the action's transport, clocks and threads with virtual ones, and seed its random numbers.
+def in_virtual_time(platform: BaseAdapter, *, seed: int, thread: type[threading.Thread] = threading.Thread) -> Iterator[None]:
+    """Replace the action's transport and threads with virtual ones, and seed its random numbers.
 
     `thread` replaces `threading.Thread`.
     """
@@ -135,7 +123,7 @@ def in_virtual_time(
     with (
         patch.object(main, "AbortableAdapter", lambda _context: platform),
         patch.object(main, "create_ssl_context", lambda _pem: None),  # reading all authorities takes longer than a run
-        virtual_time_limits(clock),
+        without_watchdog(),
         patch.object(runner, "threading", SimpleNamespace(Lock=threading.Lock, Thread=thread)),
     ):
         try:

@@ -17,6 +17,9 @@ from docs_platform_action.clock import Clock
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
+BEGINNING = 1e8
+"""Seconds that the clock shows at first: more than any machine's uptime, so a test that mixes both clocks fails everywhere."""
+
 STUCK_SECONDS = 20.0
 """Real seconds: a thread that runs this long without sleeping is stuck."""
 
@@ -58,15 +61,14 @@ class VirtualClock(Clock):
     order drawn from `seed`, so each run of a test is the same. Raises `StuckError` with the stacks of the threads if no thread
     can run.
 
-    With `real_rate`, the clock begins at the machine's time, which counts as well, so many times: for real sockets, and pauses
-    that take no time.
+    With `real_rate`, the machine's time counts as well, so many times: for real sockets, and pauses that take no time.
     """
 
     def __init__(self, *, seed: int | None = None, real_rate: float = 0.0) -> None:
         super().__init__()
         self._real_rate = real_rate
         self._began_really = time.monotonic()
-        self._began = self._now = self._began_really if real_rate else 5000.0
+        self._now = BEGINNING
         self._began_at = datetime.now(UTC) if real_rate else NOON
         self._call, self._interval, self._call_at = _nothing, math.inf, math.inf
         self._chance = random.Random(seed) if seed is not None else None  # noqa: S311  # not for secrets
@@ -100,7 +102,7 @@ class VirtualClock(Clock):
     @property
     def elapsed(self) -> float:
         """Seconds since the clock was created."""
-        return self.monotonic() - self._began
+        return self.monotonic() - BEGINNING
 
     @property
     def pauses(self) -> list[float]:

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from .report.multi_log import MultiLog
 
 
-def main(signal_handler: SignalHandler) -> int:
+def main(signal_handler: SignalHandler, clock: Clock) -> int:
     """Run the action with this process's environment and output; return the exit code."""
     stream = sys.stdout if isinstance(sys.stdout, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO())
     stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     try:
-        exit_code = run(os.environ, stream, signal_handler)
+        exit_code = run(os.environ, stream, signal_handler, clock)
     except Exception as error:  # noqa: BLE001  # a stack trace could show what is not masked yet
         stream.write(f"Error: the action itself failed ({type(error).__name__}). {InternalError.default_cause}\n")
         exit_code = 1
@@ -58,7 +58,7 @@ def main(signal_handler: SignalHandler) -> int:
     return exit_code
 
 
-def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandler, *, clock: Clock | None = None) -> int:
+def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandler, clock: Clock) -> int:
     """Run the action; return its exit code: 0, 1, or 128 plus the number of the signal that ended it."""
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
@@ -66,7 +66,6 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     output_file = _path(environ, "GITHUB_OUTPUT")
     env_file = _path(environ, "OUTPUT_ENV_FILE") if output_file is None else None
     outputs = Outputs(output_file, console, env_file=env_file)
-    clock = clock or Clock()
     started_at = clock.monotonic()
     jobs = [Job(mode=read_mode(environ), began_at=started_at)]  # reports errors from before the plan
     log: JobLog | MultiLog | None = None
@@ -131,7 +130,7 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
     tolerance = plan.outage_tolerance_seconds
     client = HttpClient(
         adapter=AbortableAdapter(create_ssl_context(plan.authorities_pem)),
-        in_flight=InFlight(),
+        in_flight=InFlight(clock),
         proxies_for=functools.cache(_proxies_for),  # reading the environment is slow
         redactor=redactor,
     )

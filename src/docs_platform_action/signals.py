@@ -9,10 +9,11 @@ import os
 import queue
 import signal
 import threading
-import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Final, Protocol
+
+from .clock import Clock
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -47,7 +48,8 @@ class Work(Protocol):
 class SignalHandler:
     """Handles SIGINT and SIGTERM from its creation on. PID 1 of a container would otherwise ignore SIGTERM."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         # `SimpleQueue.put` is reentrant, as handlers need it (source: the queue module's documentation)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._ended = threading.Event()
@@ -100,7 +102,7 @@ class SignalHandler:
             signal.signal(number, signal.SIG_IGN)
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
-        now = time.monotonic()
+        now = self._clock.monotonic()
         if self._first_at is not None and now > self._first_at + FORCE_EXIT_SECONDS:
             os._exit(128 + number)
         self._first_at = self._first_at or now

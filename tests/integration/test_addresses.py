@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http import connection
 from docs_platform_action.http.client import Request, Timeouts
@@ -27,6 +27,7 @@ from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, read_request
 from tests.keys import ADMIN_KEY
 from tests.ports import Address, refusing_port, unresponsive_port
+from tests.virtual_time import VirtualClock
 
 HOST = "api.example.test"
 UNUSABLE: Address = ("127.0.6.1", 1)
@@ -103,7 +104,7 @@ def test_the_first_address_is_tried_alone_for_a_while(resolve: Resolve, monkeypa
 
 
 def test_the_first_connection_is_used_and_the_others_are_closed(resolve: Resolve) -> None:
-    subject, begun = Exchange(host=HOST), []
+    subject, begun = Exchange(host=HOST, clock=Clock()), []
 
     with unresponsive_port("127.0.0.2") as address, RawServer(answer) as live:
         resolve(address, ("127.0.0.1", live.port))
@@ -129,7 +130,7 @@ def test_the_first_connection_is_used_and_the_others_are_closed(resolve: Resolve
 def test_ipv6_and_ipv4_addresses_alternate(resolve: Resolve) -> None:
     # no connection succeeds: these are not IPv6 addresses, and the IPv4 ones refuse
     six = {f"127.0.6.{number}": socket.AF_INET6 for number in range(1, 4)}
-    subject = Exchange(host=HOST)
+    subject = Exchange(host=HOST, clock=Clock())
     with refusing_port("127.0.0.2") as first, refusing_port("127.0.0.3") as second:
         resolve(*((address, 1) for address in six), first, second, families=six)
 
@@ -169,7 +170,7 @@ def test_a_name_without_an_address_is_reported(resolve: Resolve) -> None:
 
 
 def test_an_abort_ends_the_attempts(resolve: Resolve) -> None:
-    in_flight, connecting, caught = InFlight(), threading.Event(), []
+    in_flight, connecting, caught = InFlight(Clock()), threading.Event(), []
 
     def work() -> None:
         try:
@@ -226,7 +227,7 @@ class TestNames:
         assert (caught.value.maybe_processed, caught.value.is_unknown_host) == (False, False)
 
     def test_a_cancel_ends_a_lookup(self, silent: list[str]) -> None:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
         client = api_client_to("http://silent.example.test", in_flight=in_flight)
         hour = Timeouts(connect_seconds=3600, total_seconds=3600)
 
@@ -240,16 +241,14 @@ class TestNames:
                 request.result(60)
 
     def test_the_connect_timeout_includes_the_lookup(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        now = time.monotonic()
-        monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: now))
+        clock = VirtualClock()
 
         def found_after_the_connect_timeout(*_: Any) -> list[Any]:
-            nonlocal now
-            now += 31
+            clock.advance(31)
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 9))]
 
         monkeypatch.setattr(socket, "getaddrinfo", found_after_the_connect_timeout)
-        subject = Exchange(host=HOST)
+        subject = Exchange(host=HOST, clock=clock)
 
         with pytest.raises(OSError, match=r".") as caught:
             open_socket(HOST, 80, 30.0, (), subject)

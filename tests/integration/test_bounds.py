@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
+from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.connection import AbortableAdapter, InFlight, create_ssl_context
@@ -171,7 +172,7 @@ def test_an_abort_ends_a_hanging_request(adapter: AbortableAdapter, scheme: str)
     caught: list[BaseException] = []
 
     with RawServer(hold) as server:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
         client = api_client_to(f"{scheme}://127.0.0.1:{server.port}", adapter=adapter, in_flight=in_flight)
 
         def exchange() -> None:

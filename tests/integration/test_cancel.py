@@ -329,7 +329,7 @@ def test_while_the_interpreter_starts(
 def entry_point_that_signals_itself(folder: Path, number: signal.Signals) -> Path:
     """Copy the entry point, with a signal to itself between its first import and the others."""
     text = ENTRYPOINT.read_text()
-    early = "signal_handler = SignalHandler()\n"
+    early = "signal_handler = SignalHandler(clock)\n"
     assert text.count(early) == 1
     copy = folder / "entrypoint.py"
     copy.write_text(text.replace(early, f"{early}    __import__('os').kill(__import__('os').getpid(), {int(number)})\n"))

@@ -24,7 +24,9 @@ import yaml
 from docs_platform_action import main
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.bundle import download, storage
+from docs_platform_action.clock import Clock
 from docs_platform_action.http.client import Request, Timeouts
+from docs_platform_action.http.connection import InFlight
 from tests.ended import Ended
 from tests.faults import FAULTS, Operation, Row
 from tests.inside import count_descriptors, run_inside, unmeasured
@@ -168,6 +170,7 @@ def _shortened_timeouts(world: World) -> Iterator[None]:
         patch.setattr(socket, "getaddrinfo", world.resolve)
         patch.setattr(certifi, "where", lambda: str(world.other_authorities))  # loading the public authorities takes longest
         patch.setattr(main, "ApiClient", _ImpatientApiClient)
+        patch.setattr(main, "InFlight", lambda _clock: InFlight(Clock()))  # real sockets: a faster clock would need faster ones
         patch.setattr(storage, "Timeouts", functools.partial(Timeouts, connect_seconds=CONNECT_SECONDS))
         for name in ("IDLE_SECONDS", "HEAD_SECONDS", "SLOW_SECONDS"):
             patch.setattr(storage, name, getattr(storage, name) / SCALE)

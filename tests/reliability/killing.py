@@ -90,7 +90,7 @@ _HOOK: Final = """
     threading.setprofile(count_call)
     sys.setprofile(count_call)
     try:
-        return main(signal_handler)
+        return main(signal_handler, clock)
     finally:
         sys.setprofile(None)
         with open(os.environ["KILL_COUNT"], "w") as file:
@@ -163,7 +163,7 @@ class Killings:
         platform.override("start_export", self._with_bundle)
         platform.override("make_bundle", self._remember_link)
         self._entrypoint = folder / "entrypoint.py"
-        text, late = ENTRYPOINT.read_text(), "    return main(signal_handler)\n"
+        text, late = ENTRYPOINT.read_text(), "    return main(signal_handler, clock)\n"
         assert text.count(late) == 1
         self._entrypoint.write_text(text.replace(late, _HOOK.format(calls=CALLS, owners=OWNERS, parts=PARTS)))
 

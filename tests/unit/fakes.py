@@ -57,7 +57,7 @@ def http_client(
     """Return a client for an adapter, as in `main`."""
     return HttpClient(
         adapter=adapter,
-        in_flight=in_flight or InFlight(),
+        in_flight=in_flight or InFlight(Clock()),
         proxies_for=lambda _url: proxies or {},
         redactor=Redactor(secrets),
     )
@@ -66,8 +66,8 @@ def http_client(
 class FakeApiClient(ApiClient):
     """The client of an API to which nothing is sent."""
 
-    def __init__(self, _clock: Clock) -> None:
-        super().__init__(http_client(FakeAdapter()), base_url=BASE_URL, key="k")
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(http_client(FakeAdapter(), in_flight=InFlight(clock)), base_url=BASE_URL, key="k")
 
 
 class FakeAdapter(BaseAdapter):

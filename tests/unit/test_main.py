@@ -17,6 +17,7 @@ import pytest
 import requests
 
 from docs_platform_action import main
+from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.connection import AbortableRequest
 from docs_platform_action.job import Job
@@ -144,7 +145,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remember_output: Callab
         }
         given = {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
         stream = io.StringIO()
-        exit_code = main.run({**in_workflow, **given, **(environ or {})}, stream, signal_handler or Quiet())
+        exit_code = main.run({**in_workflow, **given, **(environ or {})}, stream, signal_handler or Quiet(), Clock())
         return Ended(
             exit_code=exit_code,
             log=remember_output(stream.getvalue()),
@@ -463,7 +464,7 @@ class TestMain:
         monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
         monkeypatch.setenv("INPUT_DOMAIN", "ü…")
 
-        assert main.main(Quiet()) == 1
+        assert main.main(Quiet(), Clock()) == 1
         assert "ü…" in written.getvalue().decode()
 
     def test_a_bug_before_the_log_shows_no_stack_trace(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -471,20 +472,20 @@ class TestMain:
         monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written))
         monkeypatch.setattr("docs_platform_action.report.console.Redactor", broken)
 
-        assert main.main(Quiet()) == 1
+        assert main.main(Quiet(), Clock()) == 1
         assert (written.getvalue().count(b"KeyError"), written.getvalue().count(b"\n")) == (1, 1)
 
     def test_signals_are_ignored_once_all_is_reported(self) -> None:
         signal_handler = Quiet()
 
-        main.main(signal_handler)
+        main.main(signal_handler, Clock())
 
         assert signal_handler.ignored
 
     def test_it_does_without_a_standard_output(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.stdout", None)
 
-        assert main.main(Quiet()) == 1
+        assert main.main(Quiet(), Clock()) == 1
 
 
 def test_a_log_that_stays_unwritable_changes_no_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -493,6 +494,6 @@ def test_a_log_that_stays_unwritable_changes_no_exit_code(monkeypatch: pytest.Mo
     with Path("/dev/full").open("w") as full:
         monkeypatch.setattr(sys, "stdout", full)
 
-        assert main.main(Quiet()) == 1
+        assert main.main(Quiet(), Clock()) == 1
 
         full.flush()  # what Python does when it ends: it fails no more

@@ -12,12 +12,18 @@ from typing import Any
 import pytest
 
 from docs_platform_action.signals import ABORT_GRACE_SECONDS, FORCE_EXIT_SECONDS, SIGNALS, SignalHandler
+from tests.virtual_time import VirtualClock
 
 
 @pytest.fixture
-def signal_handler() -> Generator[SignalHandler]:
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture
+def signal_handler(clock: VirtualClock) -> Generator[SignalHandler]:
     before = [signal.getsignal(number) for number in SIGNALS]
-    yield SignalHandler()
+    yield SignalHandler(clock)
     for number, handler in zip(SIGNALS, before, strict=True):
         signal.signal(number, handler)
 
@@ -271,23 +277,12 @@ def exits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return codes
 
 
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Set the clock of the signal handler."""
-
-    def set_time(seconds: float) -> None:
-        monkeypatch.setattr("docs_platform_action.signals.time.monotonic", lambda: 5000.0 + seconds)
-
-    return set_time
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_long_after_the_first_ends_a_run_that_is_blocked(
-    signal_handler: SignalHandler, exits: list[int], now: Callable[[float], None], number: signal.Signals, code: int
+    signal_handler: SignalHandler, exits: list[int], clock: VirtualClock, number: signal.Signals, code: int
 ) -> None:
-    now(0)
     receive(signal.SIGINT)
-    now(FORCE_EXIT_SECONDS + 0.001)
+    clock.advance(FORCE_EXIT_SECONDS + 0.001)
 
     with pytest.raises(Left):
         receive(number)
@@ -296,23 +291,20 @@ def test_a_signal_long_after_the_first_ends_a_run_that_is_blocked(
     del signal_handler
 
 
-def test_one_soon_after_the_first_does_not(signal_handler: SignalHandler, exits: list[int], now: Callable[[float], None]) -> None:
-    for seconds in (0, 0.5, FORCE_EXIT_SECONDS):
-        now(seconds)
+def test_one_soon_after_the_first_does_not(signal_handler: SignalHandler, exits: list[int], clock: VirtualClock) -> None:
+    for seconds in (0, 0.5, FORCE_EXIT_SECONDS - 0.5):
+        clock.advance(seconds)
         receive(signal.SIGINT)
 
     assert exits == []
     assert run(signal_handler, nothing) is signal.SIGINT
 
 
-def test_the_time_counts_from_the_first_signal(
-    signal_handler: SignalHandler, exits: list[int], now: Callable[[float], None]
-) -> None:
-    now(0)
+def test_the_time_counts_from_the_first_signal(signal_handler: SignalHandler, exits: list[int], clock: VirtualClock) -> None:
     receive(signal.SIGINT)
-    now(FORCE_EXIT_SECONDS - 0.5)
+    clock.advance(FORCE_EXIT_SECONDS - 0.5)
     receive(signal.SIGINT)
-    now(FORCE_EXIT_SECONDS + 0.5)
+    clock.advance(1)
 
     with pytest.raises(Left):
         receive(signal.SIGTERM)

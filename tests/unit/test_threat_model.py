@@ -51,7 +51,7 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
         {**runners, **further, "GITHUB_OUTPUT": ""}
     )  # empty, so that the run also checks the other variables for a workflow
 
-    exit_code = run(environment, io.TextIOWrapper(io.BytesIO(), "utf-8"), Uninterrupted(), clock=VirtualClock(real_rate=1.0))
+    exit_code = run(environment, io.TextIOWrapper(io.BytesIO(), "utf-8"), Uninterrupted(), VirtualClock(real_rate=1.0))
 
     section = PAGE.partition("\n## What it reads from the environment\n")[2].partition("\n## ")[0]
     named = {name for name in re.findall(r"`([A-Z_]+)`", section) if not name.endswith("_PROXY")}  # not for a loopback host

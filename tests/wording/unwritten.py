@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import Mock, patch
 
 from docs_platform_action import main
+from docs_platform_action.clock import Clock
 from docs_platform_action.errors import InternalError, internal_error
 from docs_platform_action.job import Job
 from docs_platform_action.report.failures import failure_lines
@@ -104,5 +105,5 @@ def _bug_before_the_log() -> str:
     written = io.BytesIO()
     stream = io.TextIOWrapper(written)
     with patch.object(main, "run", side_effect=KeyError), patch.object(sys, "stdout", stream):
-        main.main(Mock(spec=SignalHandler))
+        main.main(Mock(spec=SignalHandler), Clock())
     return written.getvalue().decode().rstrip()

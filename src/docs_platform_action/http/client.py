@@ -75,7 +75,11 @@ class HttpClient:
         proxies = dict(self.proxies_for(url))
         proxy = select_proxy(url, proxies)
         exchange = Exchange(
-            host=netloc_of(url), through_proxy=proxy is not None, new_connection=new_connection, resolver=self.resolver
+            host=netloc_of(url),
+            clock=self.in_flight.clock,
+            through_proxy=proxy is not None,
+            new_connection=new_connection,
+            resolver=self.resolver,
         )
         with self.in_flight.watch(exchange, timeouts.total_seconds):
             if proxy is not None:

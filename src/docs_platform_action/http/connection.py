@@ -9,7 +9,6 @@ import selectors
 import socket
 import ssl
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
@@ -27,6 +26,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError
 from urllib3.util import parse_url
 
+from ..clock import Clock
 from ..errors import Cancelled
 from .resolver import Resolver
 from .response import FinalResponse, read_waiting
@@ -45,6 +45,7 @@ class Exchange:
     """A request and its response, which any thread can abort. `address_errors` is set if no address could be connected to."""
 
     host: str
+    clock: Clock  # what `ends_at` is measured on
     through_proxy: bool = False
     is_tunneling: bool = False  # a proxy has been asked for a connection to the host, and has not agreed
     proxy_status: int | None = None  # of a proxy that refuses
@@ -63,7 +64,7 @@ class Exchange:
     @property
     def remaining_seconds(self) -> float:
         """The time until the exchange is aborted."""
-        return 0.0 if self.is_aborted else max(self.ends_at - time.monotonic(), 0.0)
+        return 0.0 if self.is_aborted else max(self.ends_at - self.clock.monotonic(), 0.0)
 
     def adopt(self, sock: socket.socket) -> None:
         """Hold a duplicate of a socket, which `abort` shuts down."""
@@ -93,7 +94,8 @@ class Exchange:
 class InFlight:
     """The exchanges under way, and the watchdog, a thread that aborts overdue ones. Safe to use from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
         self._exchanges: set[Exchange] = set()
         self._stopped = False
         self._changed = threading.Condition()  # reentrant
@@ -133,7 +135,7 @@ class InFlight:
     def extend(self, exchange: Exchange, seconds: float) -> None:
         """Abort an exchange this many seconds from now instead."""
         with self._changed:
-            exchange.ends_at = time.monotonic() + seconds
+            exchange.ends_at = self.clock.monotonic() + seconds
             if self._watchdog_wakes_at is None:
                 with contextlib.suppress(RuntimeError):  # no more threads: the next exchange tries again
                     threading.Thread(target=self._abort_overdue, daemon=True, name="watchdog").start()
@@ -143,12 +145,12 @@ class InFlight:
 
     def keep_watchdog(self) -> contextlib.AbstractContextManager[None]:
         """Start the watchdog before a run's other threads can use up what the machine allows, and keep it between exchanges."""
-        return self.watch(Exchange(host=""), math.inf)
+        return self.watch(Exchange(host="", clock=self.clock), math.inf)
 
     def _abort_overdue(self) -> None:
         with self._changed:
             while self._exchanges:
-                now = time.monotonic()
+                now = self.clock.monotonic()
                 for exchange in self._exchanges:
                     if exchange.ends_at <= now:
                         exchange.ends_at = math.inf
@@ -317,14 +319,15 @@ def open_socket(host: str, port: int, timeout: float, options: _SocketOptions, e
 
     Raises `OSError`.
     """
-    deadline = time.monotonic() + timeout
+    clock = exchange.clock
+    deadline = clock.monotonic() + timeout
     ranks: defaultdict[int, count[int]] = defaultdict(count)
     addresses = sorted(  # IPv6 and IPv4 in turn (RFC 8305, section 4)
         exchange.resolver.resolve(host.strip("[]"), port, timeout, exchange), key=lambda address: next(ranks[address[0]])
     )
     errors: dict[str, OSError] = {}
     with selectors.DefaultSelector() as selector, contextlib.ExitStack() as sockets:
-        while (addresses or selector.get_map()) and not exchange.is_aborted and (left := deadline - time.monotonic()) > 0:
+        while (addresses or selector.get_map()) and not exchange.is_aborted and (left := deadline - clock.monotonic()) > 0:
             if addresses:
                 family, kind, protocol, _, address = addresses.pop(0)
                 ip_address = str(address[0])

@@ -10,15 +10,15 @@ from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import ActionError
 from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.connection import AbortableRequest
+from docs_platform_action.http.connection import AbortableRequest, InFlight
 from docs_platform_action.job import Job
 from docs_platform_action.models import AGENT, API, EXPORT
 from tests.faults import Operation
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import RecordedEvents, http_client
 from tests.virtual_platform import API_URL, Trouble, VirtualPlatform
-from tests.virtual_run import virtual_time_limits
-from tests.virtual_time import VirtualClock
+from tests.virtual_run import without_watchdog
+from tests.virtual_time import BEGINNING, VirtualClock
 
 DOMAIN = "docs.example.com"
 EXPORT_ID = "export-finished"
@@ -56,7 +56,9 @@ class Talk:
             self.clock, trouble=self._next, seconds=lambda _request: seconds, **{"agent_seconds": 0.0, **options}
         )
         self.api = AdminApi(
-            client=ApiClient(http_client(self.platform, proxies=proxies), base_url=API_URL, key=ADMIN_KEY),
+            client=ApiClient(
+                http_client(self.platform, in_flight=InFlight(self.clock), proxies=proxies), base_url=API_URL, key=ADMIN_KEY
+            ),
             breaker=CircuitBreaker(self.clock),
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
@@ -74,7 +76,7 @@ class Talk:
     def call(self, operation: Operation, *, deadline: float = math.inf) -> Any:
         """Call the API. The deadline is in seconds from now."""
         at = self.clock.monotonic() + deadline
-        with virtual_time_limits(self.clock):
+        with without_watchdog():
             if operation is Operation.START:
                 return self.api.start_export(self.job, {})
             if operation is Operation.BUNDLE:
@@ -105,6 +107,6 @@ def agent_job(job_id: str = AGENT_ID) -> Job:
     return Job(mode=AGENT, project_id=PROJECT, job_id=job_id)
 
 
-def started_job(clock_time: float = 5000.0) -> Job:
+def started_job(clock_time: float = BEGINNING) -> Job:
     """Return a job that this run has just started."""
     return Job(mode=EXPORT, domain=DOMAIN, job_id=EXPORT_ID, started_at=clock_time)

@@ -18,7 +18,7 @@ from docs_platform_action.models import API, EXPORT, ExportJob
 from tests.faults import BY_NAME
 from tests.unit.api.talk import Talk
 from tests.virtual_platform import Trouble
-from tests.virtual_run import virtual_time_limits
+from tests.virtual_run import without_watchdog
 
 GOOD = Fault(json={"status": "running"})
 LOST = Fault(cut="before_response")
@@ -80,7 +80,7 @@ class Crowd(Talk):
         return read
 
     def run(self, *works: Callable[[], None]) -> None:
-        with virtual_time_limits(self.clock):
+        with without_watchdog():
             self.clock.run(*works)
 
     @property

@@ -39,14 +39,15 @@ class FakeStorage:
 
     def __init__(self, adapter: FakeAdapter, proxies: Mapping[str, str] | None = None) -> None:
         self.adapter = adapter
-        self.in_flight = InFlight()
+        clock = VirtualClock()
+        self.in_flight = InFlight(clock)
         self.asked_proxies_for: list[str] = []
         self._proxies = proxies or {}
         client = HttpClient(
             adapter=adapter, in_flight=self.in_flight, proxies_for=self._proxies_for, redactor=Redactor([ADMIN_KEY])
         )
         self.events = RecordedEvents()
-        self._context = context(VirtualClock(), self.events, client=client)
+        self._context = context(clock, self.events, client=client)
 
     @property
     def redirects(self) -> list[str]:

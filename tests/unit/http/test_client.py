@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from docs_platform_action import __version__
+from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import HttpClient, Request, Timeouts
 from docs_platform_action.http.connection import AbortableRequest, InFlight
@@ -209,7 +210,7 @@ class TestNewConnection:
 class TestAbort:
     def test_a_request_that_is_under_way_raises_cancelled(self) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
         client = http_client(adapter, in_flight=in_flight)
         adapter.before = lambda _request: in_flight.abort()
 
@@ -219,7 +220,7 @@ class TestAbort:
     def test_it_shuts_the_connection_down(self) -> None:
         ours, theirs = socket.socketpair()
         adapter = FakeAdapter(headers={"Content-Length": "2"})
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
         client = http_client(adapter, in_flight=in_flight)
 
         def connect_and_abort(request: Any) -> None:
@@ -236,7 +237,7 @@ class TestAbort:
     @pytest.mark.parametrize("end", [InFlight.abort, InFlight.stop])
     def test_no_further_request_begins(self, end: Callable[[InFlight], None]) -> None:
         adapter = FakeAdapter(error=requests.ConnectionError())
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
         client = http_client(adapter, in_flight=in_flight)
         begun: list[object] = []
         adapter.before = begun.append
@@ -249,7 +250,7 @@ class TestAbort:
 
     def test_a_request_that_is_under_way_can_succeed_after_a_stop(self) -> None:
         adapter = FakeAdapter()
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
         client = http_client(adapter, in_flight=in_flight)
         adapter.before = lambda _request: in_flight.stop()
 

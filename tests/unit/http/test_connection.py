@@ -7,19 +7,20 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import SimpleNamespace
 
 import pytest
 import trustme
 
+from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.connection import MAX_CONNECTIONS, Exchange, InFlight, create_ssl_context
 from docs_platform_action.inputs.validators import MAX_PARALLEL
+from tests.virtual_time import VirtualClock
 
 
 def test_an_aborted_exchange_shuts_its_connection_down() -> None:
     ours, theirs = socket.socketpair()
-    exchange = Exchange(host="")
+    exchange = Exchange(host="", clock=Clock())
     exchange.adopt(ours)
 
     exchange.abort()
@@ -31,7 +32,7 @@ def test_an_aborted_exchange_shuts_its_connection_down() -> None:
 
 def test_a_connection_that_comes_too_late_is_shut_down_at_once() -> None:
     ours, theirs = socket.socketpair()
-    exchange = Exchange(host="")
+    exchange = Exchange(host="", clock=Clock())
     exchange.abort()
 
     exchange.adopt(ours)
@@ -43,7 +44,7 @@ def test_a_connection_that_comes_too_late_is_shut_down_at_once() -> None:
 
 def test_a_released_exchange_leaves_the_connection_open() -> None:
     ours, theirs = socket.socketpair()
-    exchange = Exchange(host="")
+    exchange = Exchange(host="", clock=Clock())
     exchange.adopt(ours)
 
     exchange.release()
@@ -56,7 +57,7 @@ def test_a_released_exchange_leaves_the_connection_open() -> None:
 
 def test_an_abort_ignores_a_connection_that_is_closed_already() -> None:
     ours, theirs = socket.socketpair()
-    exchange = Exchange(host="")
+    exchange = Exchange(host="", clock=Clock())
     exchange.adopt(ours)
     theirs.close()
     ours.shutdown(socket.SHUT_RDWR)
@@ -79,7 +80,7 @@ class Connected:
     """An exchange, and the other end of its connection."""
 
     def __init__(self) -> None:
-        self.exchange = Exchange(host="")
+        self.exchange = Exchange(host="", clock=Clock())
         self.ours, self.theirs = socket.socketpair()
         self.exchange.adopt(self.ours)
         self.theirs.settimeout(60)
@@ -95,7 +96,7 @@ class Connected:
 
 class TestInFlight:
     def test_an_abort_ends_all_that_are_under_way(self) -> None:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
 
         with Connected() as one, Connected() as other, in_flight.watch(one.exchange, 60), in_flight.watch(other.exchange, 60):
             in_flight.abort()
@@ -105,7 +106,7 @@ class TestInFlight:
             assert [exchange.is_cancelled for exchange in (one.exchange, other.exchange)] == [True, True]
 
     def test_a_stop_lets_them_finish(self) -> None:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
 
         with Connected() as connected, in_flight.watch(connected.exchange, 60):
             in_flight.stop()
@@ -128,28 +129,28 @@ class TestInFlight:
 
         with monkeypatch.context() as patch:
             patch.setattr(threading, "Condition", Counted)
-            in_flight = InFlight()
+            in_flight = InFlight(Clock())
         with in_flight.keep_watchdog():
             assert is_asleep.wait(60)
             is_asleep.clear()
-            with in_flight.watch(Exchange(host=""), 60):
+            with in_flight.watch(Exchange(host="", clock=Clock()), 60):
                 assert is_asleep.wait(60)  # until its end
             notified.clear()
             for _ in range(3):
-                with in_flight.watch(Exchange(host=""), 60):
+                with in_flight.watch(Exchange(host="", clock=Clock()), 60):
                     pass
             assert notified == []
 
     @pytest.mark.parametrize("end", [InFlight.stop, InFlight.abort])
     def test_none_begins_after_either(self, end: Callable[[InFlight], None]) -> None:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
         end(in_flight)
 
-        with pytest.raises(Cancelled), in_flight.watch(Exchange(host=""), 60):
+        with pytest.raises(Cancelled), in_flight.watch(Exchange(host="", clock=Clock()), 60):
             pytest.fail("the exchange has begun")
 
     def test_one_that_is_over_is_not_aborted(self) -> None:
-        in_flight, exchange = InFlight(), Exchange(host="")
+        in_flight, exchange = InFlight(Clock()), Exchange(host="", clock=Clock())
         with in_flight.watch(exchange, 60):
             pass
 
@@ -158,7 +159,7 @@ class TestInFlight:
         assert not exchange.is_aborted
 
     def test_one_that_is_over_leaves_its_connection_open(self) -> None:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
 
         with Connected() as connected:
             with pytest.raises(LookupError), in_flight.watch(connected.exchange, 60):
@@ -175,7 +176,7 @@ class TestTimeouts:
         wait_until(lambda: watchdogs() == [])
 
     def test_one_that_takes_too_long_is_aborted(self) -> None:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
 
         with Connected() as connected, in_flight.watch(connected.exchange, 0.01):
             assert connected.theirs.recv(1) == b""
@@ -183,30 +184,30 @@ class TestTimeouts:
         assert connected.exchange.is_aborted
 
     def test_one_without_time_is_aborted(self) -> None:
-        with Connected() as connected, InFlight().watch(connected.exchange, 0):
+        with Connected() as connected, InFlight(Clock()).watch(connected.exchange, 0):
             assert connected.theirs.recv(1) == b""
 
     def test_each_has_its_own_time_limit(self) -> None:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
 
         with Connected() as slow, Connected() as quick, in_flight.watch(slow.exchange, 60), in_flight.watch(quick.exchange, 0.01):
             assert quick.theirs.recv(1) == b""
             assert (quick.exchange.is_aborted, slow.exchange.is_aborted) == (True, False)
 
-    def test_one_can_be_extended(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        in_flight, now = InFlight(), 0.0
-        monkeypatch.setattr("docs_platform_action.http.connection.time", SimpleNamespace(monotonic=lambda: now))
+    def test_one_can_be_extended(self) -> None:
+        clock = VirtualClock()
+        in_flight = InFlight(clock)
 
         with Connected() as first, Connected() as second, in_flight.watch(first.exchange, 0.05):
             in_flight.extend(first.exchange, 60)
-            now = 1.0  # after the first time limit
+            clock.advance(1)  # after the first time limit
             with in_flight.watch(second.exchange, 0):
                 assert second.theirs.recv(1) == b""
 
             assert not first.exchange.is_aborted
 
     def test_one_can_be_brought_forward(self) -> None:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
 
         with Connected() as connected, in_flight.watch(connected.exchange, 60):
             wait_until(lambda: len(watchdogs()) == 1)
@@ -215,11 +216,11 @@ class TestTimeouts:
             assert connected.theirs.recv(1) == b""
 
     def test_any_number_share_one_thread(self) -> None:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
 
         with ExitStack() as stack:
             for _ in range(50):
-                stack.enter_context(in_flight.watch(Exchange(host=""), 60))
+                stack.enter_context(in_flight.watch(Exchange(host="", clock=Clock()), 60))
 
             (watchdog,) = watchdogs()
             assert watchdog.daemon  # it keeps no process from ending
@@ -228,12 +229,12 @@ class TestTimeouts:
 
     @pytest.mark.parametrize("error", [None, LookupError()])
     def test_the_thread_of_a_run_is_kept_from_its_beginning_to_its_end(self, error: Exception | None) -> None:
-        in_flight = InFlight()
+        in_flight = InFlight(Clock())
 
         with contextlib.suppress(LookupError), in_flight.keep_watchdog():
             (watchdog,) = watchdogs()
             for _ in range(3):
-                with in_flight.watch(Exchange(host=""), 60):
+                with in_flight.watch(Exchange(host="", clock=Clock()), 60):
                     pass
             with Connected() as connected, in_flight.watch(connected.exchange, 0.01):
                 assert connected.theirs.recv(1) == b""
@@ -247,10 +248,10 @@ class TestTimeouts:
         def refuse(_: threading.Thread) -> None:
             raise RuntimeError("can't start new thread")
 
-        in_flight, begun = InFlight(), []
+        in_flight, begun = InFlight(Clock()), []
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", refuse)
-            with in_flight.watch(Exchange(host=""), 0):
+            with in_flight.watch(Exchange(host="", clock=Clock()), 0):
                 begun.append(watchdogs())
 
         with Connected() as connected, in_flight.watch(connected.exchange, 0.01):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from docs_platform_action.clock import Clock
 from docs_platform_action.http.connection import Exchange, InFlight
 from docs_platform_action.http.resolver import MAX_THREADS, ResolutionTimeout, Resolver
 from tests.unit.http.test_connection import wait_until
@@ -50,7 +51,7 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
 
 
 def resolve(resolver: Resolver, *, host: str = HOST, port: int = 443, seconds: float = HOUR) -> Any:
-    return resolver.resolve(host, port, seconds, Exchange(host=host, resolver=resolver))
+    return resolver.resolve(host, port, seconds, Exchange(host=host, clock=Clock(), resolver=resolver))
 
 
 def test_the_addresses_of_a_name_are_found(name_server: NameServer) -> None:
@@ -79,14 +80,14 @@ def test_a_lookup_takes_no_longer_than_its_exchange_without_a_watchdog(name_serv
     resolver = Resolver()
 
     with pytest.raises(ResolutionTimeout):
-        resolver.resolve(HOST, 443, HOUR, Exchange(host=HOST, resolver=resolver, ends_at=0.0))
+        resolver.resolve(HOST, 443, HOUR, Exchange(host=HOST, clock=Clock(), resolver=resolver, ends_at=0.0))
 
     assert name_server.questions == [(HOST, 443)]
 
 
 def test_the_watchdog_ends_a_lookup(name_server: NameServer) -> None:
-    resolver, in_flight = Resolver(), InFlight()
-    exchange = Exchange(host=HOST, resolver=resolver)
+    resolver, in_flight = Resolver(), InFlight(Clock())
+    exchange = Exchange(host=HOST, clock=Clock(), resolver=resolver)
 
     with ThreadPoolExecutor(1) as pool, in_flight.watch(exchange, HOUR):
         lookup = pool.submit(resolver.resolve, HOST, 443, HOUR, exchange)
@@ -99,7 +100,7 @@ def test_the_watchdog_ends_a_lookup(name_server: NameServer) -> None:
 
 def test_an_abort_ends_a_lookup_at_once(name_server: NameServer) -> None:
     resolver = Resolver()
-    exchanges = [Exchange(host=HOST, resolver=resolver) for _ in range(3)]
+    exchanges = [Exchange(host=HOST, clock=Clock(), resolver=resolver) for _ in range(3)]
 
     with ThreadPoolExecutor(3) as pool:
         lookups = [pool.submit(resolver.resolve, HOST, 443, HOUR, exchange) for exchange in exchanges]

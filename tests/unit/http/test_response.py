@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from docs_platform_action.api.client import ApiClient, ApiResponse
+from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import Request, Timeouts
 from docs_platform_action.http.connection import AbortableAdapter, Exchange, InFlight, create_ssl_context
@@ -24,7 +25,7 @@ class Talk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, serve: Serve) -> None:
         self._serve = serve
-        self.in_flight = InFlight()
+        self.in_flight = InFlight(Clock())
         client = http_client(AbortableAdapter(create_ssl_context(None)), in_flight=self.in_flight)
         self._client = ApiClient(client, base_url="http://127.0.0.1:1", key="some-long-key")
         self.request = Request(method="POST", url="/x")

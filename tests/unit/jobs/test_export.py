@@ -19,6 +19,7 @@ from docs_platform_action.errors import (
 from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
 from docs_platform_action.models import ExportJob
 from tests.unit.jobs.scripted import BUNDLE, Scripted
+from tests.virtual_time import BEGINNING
 
 QUEUED = ExportJob(status="queued")
 RUNNING = ExportJob(status="running", progress=12.0, page_count=48)
@@ -53,7 +54,7 @@ def test_a_job_of_this_run_has_what_the_start_request_returned() -> None:
     job = scripted.run()
 
     assert scripted.options == {"version": "v2"}
-    assert (job.job_id, job.status, job.started_at, job.bundle) == ("se_1", "queued", 5000.0, None)
+    assert (job.job_id, job.status, job.started_at, job.bundle) == ("se_1", "queued", BEGINNING, None)
 
 
 @pytest.mark.parametrize(

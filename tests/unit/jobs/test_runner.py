@@ -27,7 +27,7 @@ from docs_platform_action.jobs import runner
 from docs_platform_action.jobs.runner import Runner, job_of
 from docs_platform_action.models import Bundle
 from tests.unit.fakes import FakeAdapter, context, http_client
-from tests.virtual_time import NOON, VirtualClock
+from tests.virtual_time import BEGINNING, NOON, VirtualClock
 
 SECONDS = 30.0
 """How long a thread waits for another before the test fails."""
@@ -124,7 +124,7 @@ class TestOne:
 
         (job,) = jobs.jobs
         assert job.duration_seconds(jobs.clock.monotonic() + 99) == 7
-        assert job.phases == [Phase(name=RUN, began_at=5000.0, ended_at=5007.0)]
+        assert job.phases == [Phase(name=RUN, began_at=BEGINNING, ended_at=BEGINNING + 7)]
 
     def test_a_bug_is_recorded_as_an_internal_error(self) -> None:
         jobs = Jobs(fails_with(ZeroDivisionError("by zero")))
