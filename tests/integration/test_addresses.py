@@ -163,12 +163,6 @@ def test_while_one_address_is_unresponsive_the_errors_of_others_are_collected(re
     assert others == ["127.0.0.3: timed out", "1 more"]
 
 
-def test_a_name_without_an_address_is_reported(resolve: Resolve) -> None:
-    resolve()
-
-    assert HOST in failure().message
-
-
 def test_an_abort_ends_the_attempts(resolve: Resolve) -> None:
     in_flight, connecting, caught = InFlight(Clock()), threading.Event(), []
 

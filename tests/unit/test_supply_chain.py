@@ -29,21 +29,6 @@ RELEASE = {
 """The workflows of a release, and the permissions of each job."""
 CI = sorted(path for path in WORKFLOWS.glob("*.yml") if path.name not in RELEASE)
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
-EXAMPLE_PERMISSIONS = {
-    "upload-to-s3.yml": {"upload": {"id-token": "write"}},
-    "export-many-deploy-each.yml": {"deploy": {"id-token": "write"}},
-    "deploy-to-github-pages.yml": {"deploy": {"id-token": "write", "pages": "write"}},
-    "comment-on-pull-request.yml": {"comment": {"pull-requests": "write"}},
-}
-"""The examples with jobs that have permissions."""
-EXAMPLE_EVENTS = {
-    "comment-on-pull-request.yml": {"repository_dispatch"},
-    "merge-agent-pull-request.yml": {"repository_dispatch"},
-    "export-the-merged-commit.yml": {"repository_dispatch"},
-    "export-after-merge.yml": {"pull_request"},
-    "reusable-export.yml": {"workflow_call"},
-}
-"""The examples with other events than those of all examples."""
 STAND_INS = ROOT / "tests" / "workflow" / "actions"
 REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*==[\w.!+]+(?: ; [^;@]+)?(?: --hash=sha256:[0-9a-f]{64})+")
 
@@ -123,22 +108,17 @@ class TestCi:
 
 @pytest.mark.parametrize("workflow", EXAMPLES, ids=named)
 class TestExamples:
-    def test_jobs_have_only_the_permissions_of_the_table(self, workflow: Path) -> None:
+    def test_no_job_can_change_the_code(self, workflow: Path) -> None:
         found = read(workflow)
 
         assert found["permissions"] == {}
-        permissions = {name: job["permissions"] for name, job in found["jobs"].items() if "permissions" in job}
-        assert permissions == EXAMPLE_PERMISSIONS.get(workflow.name, {})
-
-    def test_only_the_events_of_the_table_start_them(self, workflow: Path) -> None:
-        started_by = read(workflow)[True]  # YAML 1.1 reads the key `on` as true
-
-        assert {*started_by} <= {"push", "schedule", "workflow_dispatch"} | EXAMPLE_EVENTS.get(workflow.name, set())
+        permissions = {permission for job in found["jobs"].values() for permission in job.get("permissions", {})}
+        assert permissions <= {"id-token", "pages", "pull-requests"}
 
     def test_pull_requests_start_them_only_after_the_merge(self, workflow: Path) -> None:
         found = read(workflow)
 
-        if "pull_request" in found[True]:
+        if "pull_request" in found[True]:  # YAML 1.1 reads the key `on` as true
             assert found[True]["pull_request"]["types"] == ["closed"]
             for job in found["jobs"].values():
                 assert job["if"].split(" && ")[0] == "github.event.pull_request.merged"
