@@ -18,7 +18,7 @@ import pytest
 import requests
 import yaml
 
-from admin_api_simulator import Simulator
+from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import build_archive, site_files
 from docs_platform_action.bundle.helm_values import values_text
 from tests.engine import docker
@@ -109,18 +109,40 @@ class TestExportManyDeployEach:
 
 class TestServeWithNginx:
     EXAMPLE = "serve-with-nginx.yml"
+    REQUESTS = "Request every page at each of its addresses"
+    ADDRESSES: Mapping[str, Sequence[str]] = {
+        "index.html": ["/index.html", "/"],
+        "guide.html": ["/guide.html", "/guide"],  # beside the folder guide, which has no index.html
+        "guide/setup.html": ["/guide/setup.html", "/guide/setup"],
+        "api/index.html": ["/api/index.html", "/api/", "/api"],
+        "faq.html": ["/faq.html", "/faq"],
+        "faq/index.html": ["/faq/index.html", "/faq/"],
+        "größe/a b+c.html": ["/gr%C3%B6%C3%9Fe/a%20b%2Bc.html", "/gr%C3%B6%C3%9Fe/a%20b%2Bc"],
+    }
 
-    def test_nginx_serves_every_page_unchanged(self, examples: Act, platform: Simulator) -> None:
+    def test_nginx_serves_every_page_at_each_of_its_addresses(self, examples: Act, platform: Simulator) -> None:
+        site = {name: f"<h1>{name}</h1>".encode() for name in self.ADDRESSES}
+        platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(site, "tar.gz")))
+
         run = run_example(examples, self.EXAMPLE, platform)
 
         assert run.succeeded, run.log
-        assert run.printed("nginx serves") == [f"{PAGES} pages"], run.log
+        number = sum(map(len, self.ADDRESSES.values()))
+        assert run.printed("nginx serves") == [f"{len(site)} pages at {number} addresses"], run.log
 
-    def test_a_site_without_pages_fails(self, examples_image: str) -> None:
-        prepare = "mkdir site; touch site/robots.txt"
-        printed, status = run_step(examples_image, self.EXAMPLE, "Request every page", prepare=prepare)
+    @pytest.mark.parametrize(
+        ("site", "error"),
+        [
+            ("robots.txt", "::error::The site has no page: "),
+            ("index.html", "::error::/index.html is not the page site/index.html\n"),  # no nginx runs; the page is empty
+        ],
+    )
+    def test_a_site_without_pages_fails_as_does_a_page_that_is_not_served(
+        self, examples_image: str, site: str, error: str
+    ) -> None:
+        printed, status = run_step(examples_image, self.EXAMPLE, self.REQUESTS, prepare=f"mkdir site; touch site/{site}")
         assert status == 1, printed
-        assert printed.startswith("::error::The site has no page: "), printed
+        assert error in printed, printed
 
 
 class TestDeployWithHelm:
