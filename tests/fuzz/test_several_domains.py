@@ -62,7 +62,7 @@ class Trouble:
             return frozenset({"download-failed"})
         if operation == "start" and not self.was_rejected:
             return frozenset({"bad-response" if self.name == "html" else "start-unconfirmed"})
-        return frozenset({"unavailable", *(["timeout"] if self.name == "silence" else [])})
+        return frozenset({"unavailable", "timeout"} if operation == "read" else {"unavailable"})
 
     @property
     def was_rejected(self) -> bool:

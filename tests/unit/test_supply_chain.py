@@ -270,7 +270,7 @@ class TestRelease:
     def test_the_published_image_is_pulled_and_tested_on_both_platforms(self) -> None:
         job = self.JOBS["try"]
 
-        assert job["strategy"]["matrix"] == {"runner": ["ubuntu-24.04", "ubuntu-24.04-arm"]}
+        assert job["strategy"]["matrix"] == {"runner": ["ubuntu-26.04", "ubuntu-26.04-arm"]}
         assert job["env"]["REQUIRE_ENGINE"] == "1"
         pull, _, run = [step["run"] for step in job["steps"] if "run" in step]
         assert pull.splitlines()[:2] == ["docker logout ghcr.io", 'docker pull "$ACTION_IMAGE" || {']

@@ -59,7 +59,8 @@ class Act:
         shutil.copytree(workflows, self._repository / ".github" / "workflows", ignore=shutil.ignore_patterns("*.md"))
         # without a settings file act asks on its first run which image to use
         (self._home / "act").mkdir()
-        (self._home / "act" / "actrc").write_text(f"-P ubuntu-latest={image or job_image()}\n")
+        labels = ("ubuntu-latest", "ubuntu-26.04")
+        (self._home / "act" / "actrc").write_text("".join(f"-P {label}={image or job_image()}\n" for label in labels))
         for arguments in (
             ["init", "--quiet", "--initial-branch=main"],
             ["remote", "add", "origin", "https://github.com/example/docs.git"],
@@ -108,8 +109,9 @@ class Act:
         inputs: Mapping[str, str] | None = None,
         payload: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
+        job: str | None = None,
     ) -> WorkflowRun:
-        """Run a workflow for an event.
+        """Run a workflow for an event, or only one of its jobs with those that it needs.
 
         `inputs` are for `workflow_dispatch`, `payload` is the event as GitHub sends it, and `environment` is that of every step.
         """
@@ -125,7 +127,8 @@ class Act:
             + [part for name, value in (inputs or {}).items() for part in ("--input", f"{name}={value}")]
             + [part for name, value in (environment or {}).items() for part in ("--env", f"{name}={value}")]
             + [part for name, folder in self._local_actions.items() for part in ("--local-repository", f"{name}={folder}")]
-            + (["--eventpath", str(event_file)] if payload else []),
+            + (["--eventpath", str(event_file)] if payload else [])
+            + (["--job", job] if job else []),
             cwd=self._repository,
             env=self._env(),
             stdin=subprocess.DEVNULL,

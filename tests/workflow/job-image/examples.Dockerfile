@@ -1,10 +1,10 @@
-# What the jobs of the examples run in: what they call, as GitHub's own machines have it, and the tests' chart.
+# What the jobs of the examples and of CI run in: what they call, as GitHub's own machines have it, and the tests' chart.
 FROM python:3.13-slim-trixie
 
 # No versions: Debian keeps the latest of a release only, and the tests need these programs, not one version of them.
 # hadolint ignore=DL3008
 RUN apt-get update && \
-    apt-get install --yes --no-install-recommends ca-certificates curl git jq nginx && \
+    apt-get install --yes --no-install-recommends ca-certificates curl git jq make nginx && \
     rm -rf /var/lib/apt/lists/*
 
 COPY requirements/examples.txt /requirements/
