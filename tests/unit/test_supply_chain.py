@@ -155,20 +155,19 @@ class TestExamples:
         assert {given["base-url"] for given in ours} == {"${{ vars.DOCS_API_URL }}"}
 
 
-def test_the_subject_of_the_aws_role_names_the_environment_of_each_job_that_assumes_it() -> None:
-    comments = (ROOT / "examples" / "upload-to-s3.yml").read_text("utf-8")
-    (environment,) = re.findall(r"(?m)^# .* repo:\w+/\w+:environment:(\w+)\.$", comments)
+def test_the_subjects_of_the_aws_role_name_the_environment_of_each_job_that_assumes_it() -> None:
+    pages = [ROOT / "README.md", ROOT / "examples" / "README.md", ROOT / "examples" / "upload-to-s3.yml"]
+    old, new = "repo:ORGANIZATION/REPOSITORY:environment:", "repo:\\(.owner.login)@\\(.owner.id)/\\(.name)@\\(.id):environment:"
+    subjects = [re.findall(rf"{re.escape(form)}(\w+)", page.read_text("utf-8")) for page in pages for form in (old, new)]
     assuming = {
-        (path.name, name): job.get("environment")
+        job.get("environment")
         for path in EXAMPLES
-        for name, job in read(path)["jobs"].items()
+        for job in read(path)["jobs"].values()
         if "configure-aws-credentials@" in str(job)
     }
 
-    assert assuming == {
-        ("upload-to-s3.yml", "upload"): environment,
-        ("export-many-deploy-each.yml", "deploy"): environment,
-    }
+    assert len(assuming) == 1
+    assert subjects == [[*assuming]] * 6
 
 
 @pytest.mark.parametrize("name", RELEASE)
