@@ -5,7 +5,7 @@ import pytest
 from release.changelog import changelog_section
 from release.errors import ReleaseError
 from release.version import parse_version
-from tests.unit.release.clones import CHANGELOG, ROOT
+from tests.unit.release.clones import CHANGELOG
 
 VERSION = parse_version("1.2.0")
 
@@ -73,7 +73,3 @@ def test_a_section_that_is_missing_or_unfinished_is_refused(text: str, message: 
         changelog_section(text, VERSION)
 
     assert message in str(caught.value)
-
-
-def test_the_projects_own_version_has_a_section() -> None:
-    assert "Mode `export`" in changelog_section((ROOT / "CHANGELOG.md").read_text(), parse_version("1.0.0"))
