@@ -61,7 +61,8 @@ class VirtualClock(Clock):
     order drawn from `seed`, so each run of a test is the same. Raises `StuckError` with the stacks of the threads if no thread
     can run.
 
-    With `real_rate`, the machine's time counts as well, so many times: for real sockets, and pauses that take no time.
+    With `real_rate`, the machine's time counts as well, so many times: for real sockets, and pauses that take no time. A sleep
+    of one thread then also uses up the time limits of other threads' exchanges.
     """
 
     def __init__(self, *, seed: int | None = None, real_rate: float = 0.0) -> None:

@@ -103,7 +103,8 @@ class SignalHandler:
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         now = self._clock.monotonic()
-        if self._first_at is not None and now > self._first_at + FORCE_EXIT_SECONDS:
+        if self._first_at is None:
+            self._first_at = now
+        elif now > self._first_at + FORCE_EXIT_SECONDS:
             os._exit(128 + number)
-        self._first_at = self._first_at or now
         self._events.put(signal.Signals(number))

@@ -119,9 +119,12 @@ class World:
         return {operation: API_LIMIT_SECONDS[operation] if silent else 1.0 for operation in OPERATIONS}
 
     def ends(self, number: int) -> frozenset[str | None]:
-        """Return how a domain can end: well, or as the troubles of its own requests make it fail."""
+        """Return how a domain can end: well, unless something never works, or as the troubles of its own requests let it."""
         own = [failing for failing in self.failing if failing.domain in {None, number}]
-        ends = {None, *(end for failing in own for end in failing.trouble.ends(failing.operation))}
+        ends: set[str | None] = {end for failing in own for end in failing.trouble.ends(failing.operation)}
+        is_hopeless = any(failing.times == FOREVER and failing.after == 0 for failing in own)
+        if not is_hopeless and number not in self.never_ready and self.link_uses > 0:
+            ends.add(None)
         if any(failing.trouble.name == "unknown host" and failing.operation != "download" for failing in self.failing):
             ends.add("unavailable")  # the domains share the host
         if number in self.never_ready:

@@ -28,6 +28,7 @@ from tests.keys import ADMIN_KEY
 from tests.shells import source
 from tests.unit.fakes import BASE_URL, FakeAdapter
 from tests.unit.report.test_outputs import files_of_at_most, read_outputs
+from tests.virtual_time import VirtualClock
 
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=s3cr3t"
 EXPORT = {"base-url": BASE_URL, "admin-key": ADMIN_KEY, "domain": "docs.example.com", "poll-interval": "1ms"}
@@ -131,6 +132,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remember_output: Callab
         signal_handler: SignalHandler | None = None,
         environ: Mapping[str, str] | None = None,
         before: Callable[[Any], None] = lambda _request: None,
+        clock: Clock | None = None,
     ) -> Ended:
         wire = Wire(answers)
         wire.before = before
@@ -145,7 +147,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remember_output: Callab
         }
         given = {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
         stream = io.StringIO()
-        exit_code = main.run({**in_workflow, **given, **(environ or {})}, stream, signal_handler or Quiet(), Clock())
+        exit_code = main.run({**in_workflow, **given, **(environ or {})}, stream, signal_handler or Quiet(), clock or Clock())
         return Ended(
             exit_code=exit_code,
             log=remember_output(stream.getvalue()),
@@ -188,6 +190,14 @@ class TestExport:
         run(EXPORT, before=look)
 
         assert seen == {"jobId": "se_1"}
+
+    def test_its_requests_are_limited_by_its_clock(self, run: Runner) -> None:
+        clocks: list[Clock] = []
+        clock = VirtualClock()
+
+        run(EXPORT, before=lambda request: clocks.append(request.exchange.clock), clock=clock)
+
+        assert {*clocks} == {clock}
 
     @pytest.mark.parametrize(
         ("name", "value", "url"),

@@ -117,18 +117,20 @@ class TestServeWithNginx:
         "api/index.html": ["/api/index.html", "/api/", "/api"],
         "faq.html": ["/faq.html", "/faq"],
         "faq/index.html": ["/faq/index.html", "/faq/"],
+        "license.html": ["/license.html"],  # beside a file of the name license
+        "v1.html/index.html": ["/v1.html/index.html", "/v1.html/", "/v1.html"],
         "größe/a b+c.html": ["/gr%C3%B6%C3%9Fe/a%20b%2Bc.html", "/gr%C3%B6%C3%9Fe/a%20b%2Bc"],
     }
 
     def test_nginx_serves_every_page_at_each_of_its_addresses(self, examples: Act, platform: Simulator) -> None:
-        site = {name: f"<h1>{name}</h1>".encode() for name in self.ADDRESSES}
+        site = {name: f"<h1>{name}</h1>".encode() for name in [*self.ADDRESSES, "license"]}
         platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(site, "tar.gz")))
 
         run = run_example(examples, self.EXAMPLE, platform)
 
         assert run.succeeded, run.log
         number = sum(map(len, self.ADDRESSES.values()))
-        assert run.printed("nginx serves") == [f"{len(site)} pages at {number} addresses"], run.log
+        assert run.printed("nginx serves") == [f"{len(self.ADDRESSES)} pages at {number} addresses"], run.log
 
     @pytest.mark.parametrize(
         ("site", "error"),
