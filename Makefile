@@ -59,11 +59,11 @@ wording: $(INSTALLED)  ## rewrite the pages of tests/wording, which have every s
 	@$(BIN)/python -m tests.wording
 
 # The tests of the release's program run git, which is slow.
-quick: check-python  ## check style, types, imports, prose and pages, and run the unit tests, in less than a minute
+quick: check-python  ## check style, types, imports, prose and pages, and run the unit tests, in about a minute
 	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit tests/wording --ignore=tests/unit/release
 
 announce-test:
-	@echo "make test takes about 15 minutes on two cores. make quick takes less than one: style, types and unit tests."
+	@echo "make test takes about 15 minutes on two cores. make quick takes about one: style, types and unit tests."
 
 test: announce-test lint $(DRAWING)  ## check and test everything, in about 15 minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@fuzz=$$([ -z "$$($(BIN)/python -m tests.image_python)" ] || echo --ignore=tests/fuzz) && \
