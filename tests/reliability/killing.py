@@ -7,6 +7,7 @@ from outside at a random time after the request for the bundle, possibly during 
 
 import functools
 import io
+import itertools
 import json
 import os
 import random
@@ -15,7 +16,7 @@ import signal
 import tarfile
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -291,8 +292,8 @@ def _parts(workspace: Path) -> list[Path]:
     return sorted(path for path in workspace.rglob("*") if PART.fullmatch(path.name))
 
 
-def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]], seconds: float) -> Moment:
-    """Draw a moment from the calls of complete runs, or from their seconds after the link.
+def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]], seconds: float, *, from_outside: bool) -> Moment:
+    """Draw a moment from the calls of complete runs, or, from outside, from their seconds after the link.
 
     Each kind of call is equally likely, however often it occurs.
     """
@@ -304,15 +305,19 @@ def draw_moment(seed: int, calls: Mapping[bool, Mapping[str, int]], seconds: flo
         seed=seed,
         key=key,
         number=chance.randint(1, calls[is_new][key]),
-        after_seconds=chance.uniform(0.0, seconds) if seed % FROM_OUTSIDE == 0 else None,
+        after_seconds=chance.uniform(0.0, seconds) if from_outside else None,
         is_new=is_new,
     )
 
 
 @functools.cache
 def killed_runs(count: int = MOMENTS) -> tuple[Killed, ...]:
-    """Kill `count` runs, once per process; runs that end before their moment are checked too, but do not count."""
+    """Kill `count` runs, once per process, each `FROM_OUTSIDE`th from outside.
+
+    Runs that end before their moment are checked too, but do not count.
+    """
     found: list[Killed] = []
+    seeds = itertools.count()
     with (
         tempfile.TemporaryDirectory(prefix="killed-") as folder,
         Simulator(key=ADMIN_KEY, export_seconds=0.05) as platform,
@@ -321,9 +326,15 @@ def killed_runs(count: int = MOMENTS) -> tuple[Killed, ...]:
         killings = Killings(Path(folder), platform)
         calls = {is_new: killings.calls(is_new=is_new) for is_new in (True, False)}
         seconds = killings.seconds_after_the_link()
-        seed = 0
-        while (missing := count - sum(killed.was_killed for killed in found)) > 0:
-            moments = [draw_moment(number, calls, seconds) for number in range(seed, seed + missing)]
+        while missing := _missing(found, count):
+            moments = [draw_moment(next(seeds), calls, seconds, from_outside=from_outside) for from_outside in missing]
             found += at_a_time.map(killings.kill, moments)
-            seed += missing
     return tuple(found)
+
+
+def _missing(found: Sequence[Killed], count: int) -> list[bool]:
+    """Return whether each of the runs that are still to be killed is killed from outside."""
+    outside = sum(run.was_killed and run.moment.after_seconds is not None for run in found)
+    inside = sum(run.was_killed for run in found) - outside
+    wanted = count // FROM_OUTSIDE
+    return [True] * (wanted - outside) + [False] * (count - wanted - inside)

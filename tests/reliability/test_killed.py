@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.reliability.killing import FROM_OUTSIDE, MOMENTS, USUAL_MOMENTS, Killed, killed_runs
+from tests.reliability.killing import MOMENTS, USUAL_MOMENTS, Killed, killed_runs
 from tests.reliability.page import NOT_COUNTED, killed_part
 
 pytestmark = pytest.mark.timeout(max(600, 6 * MOMENTS))
@@ -53,8 +53,3 @@ class TestMoments:
 
     def test_some_are_before_the_job_is_known_and_some_after(self, killed: tuple[Killed, ...]) -> None:
         assert {run.knows_job for run in killed if run.was_killed} == {True, False}
-
-    def test_some_are_from_outside(self, killed: tuple[Killed, ...]) -> None:
-        from_outside = sum(run.was_killed and run.moment.after_seconds is not None for run in killed)
-
-        assert from_outside > MOMENTS / FROM_OUTSIDE / 2
