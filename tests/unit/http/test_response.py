@@ -32,7 +32,7 @@ class Talk:
         monkeypatch.setattr("docs_platform_action.http.connection.open_socket", self._connect)
 
     def __call__(self, seconds: float = 10.0) -> ApiResponse:
-        return self._client.send(self.request, Timeouts().within(seconds))
+        return self._client.send(self.request, Timeouts(total_seconds=seconds))
 
     def _connect(self, *parts: object) -> socket.socket:
         ours, theirs = socket.socketpair()
