@@ -10,7 +10,7 @@ import pytest
 from xdist.remote import Producer
 
 from docs_platform_action import main
-from docs_platform_action.http import connection
+from docs_platform_action.http import trust
 from tests import engine
 from tests.garbage import without_collection
 from tests.inside import unmeasured
@@ -21,7 +21,7 @@ from tests.workers import BySharing, priority_of
 
 # Reading the public certificate authorities takes 50 ms, half the time of a run in the test's own process. Test modules import
 # this function by name, so it is replaced before they are.
-connection.create_ssl_context = main.create_ssl_context = functools.cache(connection.create_ssl_context)
+trust.create_ssl_context = main.create_ssl_context = functools.cache(trust.create_ssl_context)
 json.loads = without_collection(json.loads)  # of every module, for tests of deeply nested JSON
 
 

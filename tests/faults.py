@@ -44,6 +44,8 @@ class Nature(Enum):
     NOT_PROCESSED = auto()
     RETRY_AFTER_TOO_LONG = auto()
     FOREIGN = auto()
+    LOGIN_PAGE = auto()
+    BLOCKED = auto()
     TOO_LARGE = auto()
     MISSING_FIELD = auto()
     UNUSABLE_FIELD = auto()
@@ -109,7 +111,7 @@ _RESPONSE: Final[dict[str, tuple[Nature, Fault | None]]] = {
     "chunk of negative size": (Nature.LOST, Fault(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n{}")),
     "two responses": (Nature.HARMLESS, None),
     "invalid gzip": (Nature.LOST, Fault(headers={"Content-Encoding": "gzip"})),
-    "1xx before the response": (Nature.HARMLESS, None),
+    "1xx before the response": (Nature.LOST, None),
     "endless 1xx": (Nature.LOST, Fault(raw=b"HTTP/1.1 102 Processing\r\n\r\n" * 1000)),
 }
 
@@ -157,7 +159,7 @@ _RETRY_AFTER: Final[dict[str, tuple[Nature, Nature, Mapping[str, str]]]] = {  # 
 }
 
 _BODIES: Final[dict[str, tuple[Nature, Fault | Callable[[str], bytes]]]] = {
-    "HTML": (Nature.FOREIGN, Fault(body="<!doctype html><title>Log in</title>", headers=HTML)),
+    "HTML": (Nature.LOGIN_PAGE, Fault(body="<!doctype html><title>Log in</title>", headers=HTML)),
     "Brotli": (Nature.FOREIGN, Fault(body=b"\x1b\x10\x00\x00\x24\x81\x82", headers={**JSON, "Content-Encoding": "br"})),
     "nothing": (Nature.FOREIGN, Fault(body="")),
     "truncated JSON": (Nature.FOREIGN, Fault(body='{"status": "compl', headers=JSON)),
@@ -170,7 +172,7 @@ _BODIES: Final[dict[str, tuple[Nature, Fault | Callable[[str], bytes]]]] = {
     "byte order mark": (Nature.HARMLESS, lambda text: text.encode("utf-8-sig")),
     "Latin-1": (Nature.HARMLESS, lambda text: f'{text[:-1]}, "note": "d\u00e9j\u00e0 vu"}}'.encode("latin-1")),
     "a missing field": (Nature.MISSING_FIELD, Fault(json={"progress": 5})),
-    "a field of another type": (Nature.MISSING_FIELD, Fault(json={"status": 7, "jobId": 7, "bundleUrl": 7})),
+    "a field of another type": (Nature.MISSING_FIELD, Fault(json={"status": 7, "jobId": [7], "bundleUrl": 7})),
     "lone surrogate": (
         Nature.UNUSABLE_FIELD,
         Fault(body=r'{"status": "x\ud800", "jobId": "x\ud800", "bundleUrl": "https://x\ud800"}', headers=JSON),
@@ -182,6 +184,7 @@ def _statuses() -> list[Row]:
     natures = dict.fromkeys(_FINAL, Nature.REFUSED) | dict.fromkeys(_TEMPORARY, Nature.LOST) | {429: Nature.NOT_PROCESSED}
     rows = {_phrase(status): (natures[status], _status(status)) for status in sorted(natures)}
     rows["502 Bad Gateway, HTML"] = (Nature.LOST, Fault(status=502, body="<html><h1>502 Bad Gateway</h1></html>", headers=HTML))
+    rows["403 Forbidden, HTML"] = (Nature.BLOCKED, Fault(status=403, body="<html><h1>Attention</h1></html>", headers=HTML))
     for kind, (after_429, after_503, headers) in _RETRY_AFTER.items():
         for status, nature in ((429, after_429), (503, after_503)):
             rows[f"{_phrase(status)}, `Retry-After`: {kind}"] = (nature, _status(status, **headers))

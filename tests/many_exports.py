@@ -19,13 +19,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import requests
 
 from admin_api_simulator import ExportPlan
-from tests.virtual_platform import VirtualPlatform
+from tests.virtual_platform import Sent, VirtualPlatform
 from tests.virtual_run import run_virtually
 from tests.virtual_time import VirtualClock
 
@@ -152,15 +152,15 @@ class Platform(VirtualPlatform):
         self.simulator.override("read_export", self._read)
         self.simulator.override("make_bundle", self._bundle)
 
-    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+    def respond(self, sent: Sent) -> requests.Response:
         """Count a request, and respond to it."""
         now = self._clock.elapsed
         self._recent.append(now)
-        while self._recent[0] <= now - 1.0:
+        while self._recent[0] < now - 0.999:  # the clock's seconds are rounded
             self._recent.popleft()
         self.most_in_a_second = max(self.most_in_a_second, len(self._recent))
         self.threads = max(self.threads, threading.active_count() - self._threads_before)
-        response = super().send(request, **options)
+        response = super().respond(sent)
         self.seconds = self._clock.elapsed
         return response
 

@@ -176,7 +176,7 @@ FAILURES: Final = {
         ),
     ),
     "rejected": Failure(
-        happened="Any other 4xx that a retry cannot fix.",
+        happened="Any other 4xx that a retry cannot fix. With 409 at the start, an export of the domain already runs.",
         remedy="Read the API's text in the message. The cause is often `domain` or `start-options`.",
     ),
     "job-failed": Failure(
@@ -197,7 +197,7 @@ FAILURES: Final = {
     ),
     "no-pull-request": Failure(
         happened="The job ended without a pull request, and `require-pr` is set.",
-        remedy="Read the agent's session. Remove `require-pr` if a run without changes is fine.",
+        remedy="Read the agent's session. Remove `require-pr` if a run without a pull request is fine.",
     ),
     "timeout": Failure(
         happened="The job did not end within `timeout`. It continues on the platform.",
@@ -217,8 +217,8 @@ FAILURES: Final = {
     ),
     "bad-response": Failure(
         happened=(
-            "A final response does not have the API's format, is about another job, has the admin key in a job ID or a link, or "
-            "the API redirects to another address."
+            "A final response does not have the API's format, such as a web page before the API's first successful response, is "
+            "about another job, has the admin key in a job ID or a link, or the API redirects to another address."
         ),
         remedy=(
             "Check that `base-url` is the address of the API itself. If it is, report the failure to the platform. If a response "
@@ -228,8 +228,8 @@ FAILURES: Final = {
     "start-unconfirmed": Failure(
         happened=(
             "The platform may have processed the start request, but did not confirm it: the connection was lost, or the "
-            "response was 408, 425 or 5xx (except 503 with `Retry-After`). The request is not sent again, because that "
-            "could start a second export."
+            "response was 408, 425 or 5xx (except 503 with `Retry-After`), or a 2xx that is not JSON. The request is not sent "
+            "again, because that could start a second export."
         ),
         remedy=(
             "Check the dashboard to see whether the export is running. If it is, collect it with `job-id`. If not, run the "

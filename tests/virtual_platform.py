@@ -1,12 +1,12 @@
-"""The simulated platform in virtual time: a transport adapter for `requests`, without sockets."""
+"""The simulated platform in virtual time: a transport without sockets, whose exchanges run in their caller."""
 
 import http.client
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 import requests
-from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 from urllib3.exceptions import ProtocolError
 
@@ -14,31 +14,95 @@ from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.clock import Clock as SimulatorClock
 from admin_api_simulator.content import as_bytes
 from admin_api_simulator.wire import Reply, sent_parts
-from docs_platform_action.http.connection import AbortableRequest
-from docs_platform_action.http.response import FinalResponse
+from docs_platform_action.http.faults import translated
+from docs_platform_action.http.transport import Exchange, Received, Transport
 from tests.keys import ADMIN_KEY
 from tests.virtual_time import VirtualClock
 
 API_URL = "https://api.example.com"
 STORAGE_URL = "https://storage.example.com"
 
+PIECE_BYTES = 256 * 1024
+
 Trouble = OSError | Fault | None
 """What happens to a request: no connection, with this error; a fault of the response; or nothing."""
 
 
-class VirtualPlatform(BaseAdapter):
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """What is sent in an exchange."""
+
+    exchange: Exchange
+    prepared: requests.PreparedRequest
+
+    @property
+    def method(self) -> str:
+        return str(self.prepared.method)
+
+    @property
+    def target(self) -> str:
+        return self.exchange.target
+
+    @property
+    def url(self) -> str:
+        return str(self.prepared.url).removesuffix("/") + self.target
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.prepared.headers
+
+    @property
+    def body(self) -> bytes | None:
+        return cast("bytes | None", self.prepared.body)
+
+
+class VirtualTransport(Transport):
+    """A transport whose exchanges run in their caller: `respond` returns what requests would, and raises what it would."""
+
+    def __init__(self) -> None:
+        """Need no TLS."""
+
+    def respond(self, sent: Sent) -> requests.Response:
+        raise NotImplementedError
+
+    def send(self, exchange: Exchange) -> Received:
+        try:
+            response = self.respond(Sent(exchange, exchange.unprepared.prepare()))
+        except Exception as error:  # noqa: BLE001  # as the transport does
+            raise _translated(error, exchange) from None
+        return response.status_code, response.headers, _pieces(exchange, response)
+
+
+def _translated(error: Exception, exchange: Exchange) -> Exception:
+    through_proxy, maybe_processed = exchange.proxy is not None, exchange.request.maybe_processed
+    return translated(error, exchange.host, through_proxy=through_proxy, maybe_processed=maybe_processed)
+
+
+def _pieces(exchange: Exchange, response: requests.Response) -> Iterator[bytes]:
+    with response:
+        while True:
+            try:
+                piece: bytes = response.raw.read1(PIECE_BYTES, decode_content=False)
+            except Exception as error:  # noqa: BLE001  # the same
+                raise _translated(error, exchange) if exchange.remaining_seconds else exchange.given_up() from None
+            if not piece:
+                return
+            yield piece
+
+
+class VirtualPlatform(VirtualTransport):
     """Sends the action's requests to a simulator. Each takes `seconds` of the clock, by default a tenth of a second.
 
-    `trouble` is asked first, then the simulator's planned faults. A request that takes longer than its time
-    limits ends as on a network: with a timeout, or aborted. `options` are the simulator's.
+    `trouble` is asked first, then the simulator's planned faults. A request that takes longer than its time limits ends as on a
+    network: with a timeout, or given up. `options` are the simulator's.
     """
 
     def __init__(
         self,
         clock: VirtualClock,
         *,
-        trouble: Callable[[AbortableRequest], Trouble] = lambda _request: None,
-        seconds: Callable[[AbortableRequest], float] = lambda _request: 0.1,
+        trouble: Callable[[Sent], Trouble] = lambda _sent: None,
+        seconds: Callable[[Sent], float] = lambda _sent: 0.1,
         storage_url: str = STORAGE_URL,
         **options: Any,
     ) -> None:
@@ -51,55 +115,46 @@ class VirtualPlatform(BaseAdapter):
         self.simulator = simulator.open(api=API_URL, storage=storage_url)
         self.under_way = self.max_under_way = 0
 
-    def close(self) -> None:
-        """Do nothing."""
-
-    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
+    def respond(self, sent: Sent) -> requests.Response:
         self.under_way += 1
         self.max_under_way = max(self.max_under_way, self.under_way)
         try:
-            return self._exchange(cast("AbortableRequest", request), *options["timeout"])
+            return self._exchange(sent)
         finally:
             self.under_way -= 1
 
-    def _exchange(self, request: AbortableRequest, connect_seconds: float, idle_seconds: float) -> requests.Response:
-        trouble = self._trouble(request)
+    def _exchange(self, sent: Sent) -> requests.Response:
+        exchange, trouble = sent.exchange, self._trouble(sent)
         if isinstance(trouble, OSError):
             timed_out = isinstance(trouble, TimeoutError)
-            self._clock.sleep(connect_seconds if timed_out else self._seconds(request))
+            self._wait(exchange, exchange.timeouts.connect_seconds if timed_out else self._seconds(sent))
             raise requests.ConnectTimeout if timed_out else _connection_error(trouble)
-        request.mark_connected()
+        exchange.begin()
         began = self._clock.monotonic()
-        self._wait(request, idle_seconds=idle_seconds, idle=self._seconds(request))
+        self._wait(exchange, self._seconds(sent), idle_seconds=exchange.timeouts.idle_seconds)
         reply = self.simulator.reply(
-            method=str(request.method),
-            url=str(request.url),
-            headers=request.headers,
-            body=cast("bytes", request.body or b""),
-            at=began,
-            fault=trouble,
+            method=sent.method, url=sent.url, headers=sent.headers, body=sent.body or b"", at=began, fault=trouble
         )
         if fault := reply.fault:
             dripping = fault.drip_seconds * sum(map(len, sent_parts(reply.response, fault)))
-            self._wait(request, idle_seconds=idle_seconds, idle=fault.delay_seconds, total=fault.delay_seconds + dripping)
+            self._wait(exchange, fault.delay_seconds, idle_seconds=exchange.timeouts.idle_seconds)
+            self._wait(exchange, dripping)
         self.simulator.sent(reply)
-        received = _received(reply, lambda: self._clock.sleep(idle_seconds))
+        received = _received(reply, lambda: self._clock.sleep(min(exchange.timeouts.idle_seconds, exchange.remaining_seconds)))
         response = requests.Response()
         response.status_code, response.raw = received.status, received
         response.headers.update(received.headers)
         return response
 
-    def _wait(self, request: AbortableRequest, *, idle_seconds: float, idle: float, total: float = 0.0) -> None:
-        """Wait for a first byte, and for the last one. Raises `ReadTimeout`, and aborts a request whose time is up."""
-        left = request.exchange.ends_at - self._clock.monotonic()
-        if idle >= idle_seconds and left > idle_seconds:
-            self._clock.sleep(idle_seconds)
-            raise requests.ReadTimeout
-        if max(idle, total) >= left:
+    def _wait(self, exchange: Exchange, seconds: float, *, idle_seconds: float = float("inf")) -> None:
+        """Wait for a connection, or a byte. Raises `ReadTimeout` if that takes too long, and gives up an exchange in the end."""
+        left = exchange.remaining_seconds
+        if min(seconds, idle_seconds) >= left:
             self._clock.sleep(left)
-            request.exchange.abort()
+            raise exchange.given_up()
+        self._clock.sleep(min(seconds, idle_seconds))
+        if seconds >= idle_seconds:
             raise requests.ReadTimeout
-        self._clock.sleep(max(idle, total))
 
 
 def _connection_error(error: Exception) -> requests.ConnectionError:
@@ -116,7 +171,7 @@ def _received(reply: Reply, stall: Callable[[], None]) -> HTTPResponse:
     if fault.cut == "before_response":
         raise _connection_error(http.client.RemoteDisconnected("no response"))
     sent = b"".join(sent_parts(response, fault))
-    parsed = FinalResponse(cast("Any", _Socket(sent, stall if fault.stall_after_bytes is not None else None)))
+    parsed = http.client.HTTPResponse(cast("Any", _Socket(sent, stall if fault.stall_after_bytes is not None else None)))
     try:
         parsed.begin()
     except (OSError, http.client.HTTPException) as error:

@@ -1,4 +1,4 @@
-"""Runs the whole action in virtual time, with a transport adapter as the platform and seeded random numbers."""
+"""Runs the whole action in virtual time, with a virtual transport as the platform and seeded random numbers."""
 
 import contextlib
 import functools
@@ -11,11 +11,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from requests.adapters import BaseAdapter
-
 from admin_api_simulator.runner import left_files, parse_outputs, runner_environment, with_defaults
 from docs_platform_action import main
-from docs_platform_action.http import connection
+from docs_platform_action.http.transport import Transport
 from docs_platform_action.jobs import runner
 from docs_platform_action.signals import SignalHandler, Work
 from tests.ended import Ended
@@ -67,7 +65,7 @@ def default_inputs() -> Mapping[str, str]:
 
 
 def run_virtually(
-    platform: BaseAdapter,
+    platform: Transport,
     clock: VirtualClock,
     inputs: Mapping[str, str],
     *,
@@ -105,15 +103,7 @@ def run_virtually(
 
 
 @contextlib.contextmanager
-def without_watchdog() -> Iterator[None]:
-    """Start no thread that aborts requests that take too long: in virtual time, the platform does."""
-    threads = SimpleNamespace(Lock=threading.Lock, Condition=threading.Condition, Thread=_NoThread)
-    with patch.object(connection, "threading", threads):
-        yield
-
-
-@contextlib.contextmanager
-def in_virtual_time(platform: BaseAdapter, *, seed: int, thread: type[threading.Thread] = threading.Thread) -> Iterator[None]:
+def in_virtual_time(platform: Transport, *, seed: int, thread: type[threading.Thread] = threading.Thread) -> Iterator[None]:
     """Replace the action's transport and threads with virtual ones, and seed its random numbers.
 
     `thread` replaces `threading.Thread`.
@@ -121,19 +111,11 @@ def in_virtual_time(platform: BaseAdapter, *, seed: int, thread: type[threading.
     random_state = random.getstate()
     random.seed(seed)
     with (
-        patch.object(main, "AbortableAdapter", lambda _context: platform),
+        patch.object(main, "Transport", lambda _context: platform),
         patch.object(main, "create_ssl_context", lambda _pem: None),  # reading all authorities takes longer than a run
-        without_watchdog(),
         patch.object(runner, "threading", SimpleNamespace(Lock=threading.Lock, Thread=thread)),
     ):
         try:
             yield
         finally:
             random.setstate(random_state)
-
-
-class _NoThread(threading.Thread):
-    """Replaces the thread that aborts requests."""
-
-    def start(self) -> None:
-        """Start nothing."""

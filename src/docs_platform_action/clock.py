@@ -1,10 +1,14 @@
 """The clock and the cancellation of a run."""
 
+import queue
 import threading
 import time
 from datetime import UTC, datetime
+from typing import Any, Final
 
 from .errors import Cancelled
+
+_CHECK_SECONDS: Final = 0.05  # how often a wait for another thread checks whether the run is cancelled
 
 
 class Cancellation:
@@ -12,9 +16,10 @@ class Cancellation:
 
     def __init__(self) -> None:
         self._cancelled = threading.Event()
+        self.is_aborted = False  # if so, the requests that are under way are given up, too
 
     def cancel(self) -> None:
-        """Cancel the run."""
+        """Cancel the run: no request begins, but those under way may finish."""
         self._cancelled.set()
 
     def check(self) -> None:
@@ -45,3 +50,15 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         """Sleep. Raises `Cancelled` as soon as the run is cancelled."""
         self.cancellation.wait(seconds)
+
+    def wait_for(self, arrivals: "queue.Queue[Any]", seconds: float) -> Any:
+        """Return what another thread puts into a queue. Raises `queue.Empty` after `seconds`, and `Cancelled` after an abort."""
+        until = self.monotonic() + seconds
+        while not self.cancellation.is_aborted:
+            remaining = until - self.monotonic()
+            try:
+                return arrivals.get(timeout=max(min(remaining, _CHECK_SECONDS), 0.0))
+            except queue.Empty:
+                if remaining <= 0:
+                    raise
+        raise Cancelled("cancelled")

@@ -18,4 +18,3 @@ class Context:
     api: AdminApi
     events: Events
     cleanups: Cleanups
-    outage_tolerance_seconds: float

@@ -25,6 +25,40 @@ class Advice(TypedDict):
     remedy: str
 
 
+NETWORK: Final = Advice(
+    cause="The platform, or the network between it and this runner, is down or overloaded.",
+    remedy="Check the platform's status page and run the workflow again, or allow more time with `outage-tolerance`.",
+)
+TOO_MANY: Final = Advice(
+    cause="This organization's workflows send more requests or start more jobs than the platform allows, or a quota is used up.",
+    remedy="Lower `max-parallel`, raise `poll-interval` or `outage-tolerance`, or wait until the quota allows more exports.",
+)
+NOT_READY: Final = Advice(
+    cause="The platform has not finished the export's bundle, although it reports the export as completed.",
+    remedy="Allow more time with `outage-tolerance`.",
+)
+IN_FRONT: Final = Advice(
+    cause="Something in front of the API answered or changed the response, such as bot protection, a gateway or a login page.",
+    remedy="Run the workflow again. If it fails the same way, ask who runs the platform or this network to let this runner in.",
+)
+WRONG_ADDRESS: Final = Advice(
+    cause=f"{IN_FRONT['cause']} Or `base-url` is not the API's own address.",
+    remedy="Set `base-url` to the address that the API itself responds at, and let this runner reach it.",
+)
+NOT_THE_API: Final = Advice(
+    cause="The server at `base-url` is not the platform's administrative API, or the API has changed.",
+    remedy="Check `base-url`. If it is right, report this to the platform with the time of the request.",
+)
+ECHOED_KEY: Final = Advice(
+    cause="The platform, or something in front of it, copies the admin key from the request into its response.",
+    remedy="Report it to the platform, and replace the key: it may be wherever the platform writes such values.",
+)
+UNREACHABLE: Final = Advice(
+    cause="The host or port in `base-url` is mistyped, or the platform or the network between it and this runner is down.",
+    remedy="Check `base-url` and the platform's status page, and run the workflow again.",
+)
+
+
 class ActionError(Exception):
     """A failure of the run. `summary` completes "Export of docs.example.com: …"; each of `details` is a sentence."""
 
@@ -86,7 +120,7 @@ class NotFound(ActionError):
 
     failure_reason = "not-found"
     default_cause = "The name or id is mistyped, was removed, or belongs to a different organization than the key."
-    default_remedy = "Compare `base-url` and the name of the deployment, project or job with the dashboard."
+    default_remedy = "Compare the domain, or the ids of the project and the job, with the dashboard."
 
 
 class Rejected(ActionError):
@@ -94,7 +128,9 @@ class Rejected(ActionError):
 
     failure_reason = "rejected"
     default_cause = "The platform does not accept this request; a retry would not help."
-    default_remedy = "Read the API's message, and correct the step's inputs if they caused it."
+    default_remedy = (
+        "Correct the step's inputs if they caused it. Otherwise report it to the platform, with the time of the request."
+    )
 
 
 class JobFailed(ActionError):
@@ -116,7 +152,7 @@ class NoPullRequest(ActionError):
 
     failure_reason = "no-pull-request"
     default_cause = "The agent changed no file, could not open a pull request, or was archived before it did."
-    default_remedy = "Read the agent's session on the platform. Remove `require-pr` if a run without changes is fine."
+    default_remedy = "Read the agent's session on the platform. Remove `require-pr` if a run without a pull request is fine."
 
 
 class TimedOut(ActionError):
@@ -139,8 +175,8 @@ class BadResponse(ActionError):
     """A final response that breaks the API's contract."""
 
     failure_reason = "bad-response"
-    default_cause = "The server at `base-url` is not the platform's administrative API, or the API has changed."
-    default_remedy = "Check `base-url`. If it is right, report this to the platform with the time of the request."
+    default_cause = NOT_THE_API["cause"]
+    default_remedy = NOT_THE_API["remedy"]
 
 
 class StartUnconfirmed(ActionError):

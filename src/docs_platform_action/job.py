@@ -10,7 +10,7 @@ from .models import AGENT, UNUSABLE, AgentJob, Bundle, Downloaded, ExportJob
 from .text import format_clock
 
 if TYPE_CHECKING:
-    from .http.client import Request
+    from .http.transport import Request
     from .jobs.progress import DisplayedEstimate
 
 DONE: Final = "done"
@@ -88,11 +88,6 @@ class Job:
         return self.started_at is not None
 
     @property
-    def api_responded(self) -> bool:
-        """Whether the API has accepted a request for this job."""
-        return self.was_started_here or self.status is not None
-
-    @property
     def subject(self) -> str:
         """The job's name for people, which begins a sentence."""
         if self.mode == AGENT:
@@ -115,8 +110,8 @@ class Job:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the platform is working on the job, as far as this run knows."""
-        return self.job_id is not None and self.ended_at is None
+        """Whether the platform is working on the job, as far as this run knows: it takes room there."""
+        return self.job_id is not None and self.ended_at is None and not self.has_ended
 
     @property
     def verdict(self) -> str:

@@ -22,10 +22,10 @@ from .clock import Clock
 from .context import Context
 from .errors import ActionError, InternalError, internal_error
 from .events import Events
-from .http.circuit_breaker import CircuitBreaker
 from .http.client import HttpClient
-from .http.connection import AbortableAdapter, InFlight, create_ssl_context
-from .http.proxy import UnusableProxyError
+from .http.pacing import Pacer
+from .http.transport import Transport
+from .http.trust import UnusableServerError, create_ssl_context
 from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
 from .inputs.settings import Plan
 from .job import Job
@@ -127,22 +127,21 @@ def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) ->
 
 
 def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, redactor: Redactor) -> Context:
-    tolerance = plan.outage_tolerance_seconds
     client = HttpClient(
-        adapter=AbortableAdapter(create_ssl_context(plan.authorities_pem)),
-        in_flight=InFlight(clock),
+        transport=Transport(create_ssl_context(plan.authorities_pem)),
+        clock=clock,
         proxies_for=functools.cache(_proxies_for),  # reading the environment is slow
         redactor=redactor,
     )
     api = AdminApi(
         client=ApiClient(client, base_url=plan.base_url, key=plan.admin_key),
-        breaker=CircuitBreaker(clock),
+        pacer=Pacer(clock),
         clock=clock,
-        outage_tolerance_seconds=tolerance,
+        outage_tolerance_seconds=plan.outage_tolerance_seconds,
         events=events,
         jobs=jobs,
     )
-    return Context(clock=clock, client=client, api=api, events=events, cleanups=Cleanups(), outage_tolerance_seconds=tolerance)
+    return Context(clock=clock, client=client, api=api, events=events, cleanups=Cleanups())
 
 
 def _proxies_for(url: str) -> dict[str, str]:
@@ -150,8 +149,8 @@ def _proxies_for(url: str) -> dict[str, str]:
     try:
         return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
     except UnicodeError as error:
-        cause = "The value of NO_PROXY contains characters that no host name contains."
-        raise UnusableProxyError("NO_PROXY in the environment is not valid.", cause=cause, remedy="Correct NO_PROXY.") from error
+        cause = "The value of NO_PROXY in the environment contains characters that no host name contains."
+        raise UnusableServerError(cause=cause, remedy="Correct NO_PROXY.") from error
 
 
 def _run_url(environ: Mapping[str, str]) -> str:

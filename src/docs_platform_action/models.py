@@ -1,5 +1,7 @@
 """The API's resources, read from its JSON. Optional fields are `None` if they are missing or invalid."""
 
+import http
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -7,7 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import ClassVar, Final, Self, TypeGuard
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
+
+from .errors import IN_FRONT, BadResponse
 
 EXPORT: Final = "export"
 AGENT: Final = "agent"
@@ -22,12 +26,12 @@ UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control ch
 _AMBIGUOUS_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")  # URL parsers differ in how they read a host with one of these
 
 _MISSING_ENDPOINT: Final = re.compile(
-    r"(?<![\w.-])(?:endpoint|route|path|url|uri)(?![\w.-]).{0,80}?\bnot (?:be )?found\b"
-    r"|\b(?:no|unknown|invalid) (?:such |matching )?(?:api )?(?:endpoint|route|path|uri)(?![\w.-])"
-    r"|\bcannot (?:get|post)\b|\bmethod not allowed\b",
-    re.IGNORECASE | re.DOTALL,
+    r"(?<![\w.-])(?:endpoint|route|path|requested url|cannot (?:get|post)|method not allowed)(?![\w.-])", re.IGNORECASE
 )
 _RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE)  # only the API itself mentions one of these
+_PHRASES: Final = frozenset(status.phrase.lower() for status in http.HTTPStatus)
+_REASONS: Final = ("error", "message", "msg", "detail", "errors", "title")  # fields of APIs, frameworks and gateways
+_MAX_DEPTH: Final = 5  # of a reason in an error response
 _NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)  # adds nothing to the status
 
 
@@ -53,7 +57,7 @@ class ExportJob:
             status=_status(body),
             progress=_percent(body.get("progress")),
             page_count=_count(body.get("pageCount")),
-            error=read_error(body),
+            error=read_error({**body, "title": None}),  # a job's title is not a reason
         )
 
     @property
@@ -72,10 +76,9 @@ class StartedExport:
     @classmethod
     def from_json(cls, body: Mapping[str, object]) -> Self:
         """Read the response to a start request. Raises `ValueError` if it has no valid `jobId`."""
-        job_id = body.get("jobId")
-        if not is_job_id(job_id):
+        if (job_id := read_job_id(body)) is None:
             raise ValueError("`jobId` is missing or invalid")
-        return cls(job_id=str(job_id), status=_text(body, "status"))
+        return cls(job_id=job_id, status=_text(body, "status"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +116,7 @@ class AgentJob:
 
     status: str
     pr_link: str | None = None
+    unusable_pr_link: str | None = None
     repository: str | None = None
     ref: str | None = None
     model: str | None = None
@@ -125,12 +129,18 @@ class AgentJob:
     KNOWN_STATUSES: ClassVar[tuple[str, ...]] = ("active", COMPLETED, ARCHIVED, FAILED)
 
     @classmethod
-    def from_json(cls, body: Mapping[str, object]) -> Self:
-        """Read the response to a status request. Raises `ValueError` if it has no `status`."""
-        source, link = body.get("source"), body.get("prLink")
+    def from_json(cls, body: Mapping[str, object], job_id: str | None = None) -> Self:
+        """Read the response to a status request. Raises `ValueError` without a `status`, and `BadResponse` for another job."""
+        found = body.get("id")
+        is_comparable = isinstance(found, str) or (isinstance(found, int) and str(job_id).isdigit())
+        if is_comparable and str(found).lower() not in {"", str(job_id or found).lower()}:
+            raise BadResponse("the API returned another job", details=(f"Its id is '{str(found)[:100]}'.",), **IN_FRONT)
+        source, given = body.get("source"), str(body.get("prLink") or "").strip()
+        link = re.sub(r"\s", lambda blank: quote(blank[0]), given)
         return cls(
             status=_status(body),
-            pr_link=link if isinstance(link, str) and is_web_address(link) else None,
+            pr_link=link if is_web_address(link) else None,
+            unusable_pr_link=None if is_web_address(link) else given[:MAX_TEXT_LENGTH] or None,
             repository=_text(source, "repository"),
             ref=_text(source, "ref"),
             model=_text(body, "model"),
@@ -145,29 +155,45 @@ class AgentJob:
 
 
 def read_error(body: object) -> str | None:
-    """Read the text of an error response: the API's `error`, or the fields that gateways use."""
-    return next(_error_texts(body), None)
+    """Read the reason in an error response, wherever it stands; one that only repeats a status, if there is no other."""
+    reasons = [*dict.fromkeys(itertools.islice(_reasons(body), 3))] if isinstance(body, dict) else []
+    texts = [reason for reason in reasons if reason.lower() not in _PHRASES] or reasons
+    return "; ".join(texts)[:MAX_TEXT_LENGTH].strip() or None
 
 
-def reports_missing_endpoint(body: object) -> bool:
+def _reasons(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield the reasons in a text, an object or a list, such as the errors of several fields."""
+    if isinstance(value, str) and value.strip():
+        yield value.strip()[:MAX_TEXT_LENGTH]
+    elif isinstance(value, list) and depth < _MAX_DEPTH:
+        yield from (reason for item in value for reason in _reasons(item, depth + 1))
+    elif isinstance(value, dict) and depth < _MAX_DEPTH:
+        known = [name for name in _REASONS if name in value]
+        place = ".".join(map(str, value["loc"][:_MAX_DEPTH])) + ": " if isinstance(value.get("loc"), list) else ""
+        for name in known if known or not depth else value:
+            yield from (f"{place if known else f'{name}: '}{reason}" for reason in _reasons(value[name], depth + 1))
+
+
+def reports_missing_endpoint(body: object, *, or_name: bool = False) -> bool:
     """Return whether a 404 or 405 means that the server lacks the endpoint, not that the API does not know a name.
 
-    The API's error is an object with the string `error`. Other texts and fields are those of common frameworks and gateways.
+    The API's error is an object with the string `error`. Other texts and fields are those of common frameworks and gateways. A
+    text that only repeats the status may mean the name; with `or_name`, it counts.
     """
     if not isinstance(body, dict):
         return True
-    texts = [*_error_texts(body)]
+    texts = [*_reasons(body)]
     if any(_RESOURCE.search(text) for text in texts):
         return False
-    if any(_MISSING_ENDPOINT.search(text) for text in texts):
-        return True
-    only_repeats_status = all(_NOT_FOUND.fullmatch(text) for text in texts)
-    return only_repeats_status and (_text(body, "error") is None or "path" in body)
+    may_repeat_status = or_name or _text(body, "error") is None or "path" in body
+    return any(map(_MISSING_ENDPOINT.search, texts)) or (may_repeat_status and all(map(_NOT_FOUND.fullmatch, texts)))
 
 
-def _error_texts(body: object) -> Iterator[str]:
-    objects = (body, body.get("error")) if isinstance(body, dict) else ()
-    return (text for item in objects for name in ("error", "message", "detail") if (text := _text(item, name)))
+def read_job_id(body: object) -> str | None:
+    """Return a usable `jobId`: a string that `is_job_id`, or the decimal text of a whole number."""
+    value = body.get("jobId") if isinstance(body, dict) else None
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return str(text) if is_job_id(text) else None
 
 
 def is_job_id(value: object) -> bool:

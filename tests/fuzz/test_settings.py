@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import InvalidInput
-from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.connection import AbortableRequest
+from docs_platform_action.http.transport import Request, Timeouts
 from docs_platform_action.inputs.reader import read_plan
 from docs_platform_action.inputs.settings import INPUTS, AgentSettings, ExportSettings, Plan
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
-from tests.unit.fakes import FakeAdapter, http_client
+from tests.unit.fakes import FakeTransport, http_client
+from tests.virtual_platform import Sent
 
 KEY: Final = "K3Y-9Q27X1Z4W8V05J63"
 """A key whose parts do not occur in messages."""
@@ -240,12 +240,12 @@ def check_exports(exports: list[ExportSettings], roots: tuple[Path, Path]) -> No
 
 def check_start_request(settings: ExportSettings, plan: Plan) -> None:
     """Check the address, the key and the body of the start request."""
-    adapter = FakeAdapter()
+    adapter = FakeTransport()
     client = ApiClient(http_client(adapter), base_url=plan.base_url, key=plan.admin_key)
     client.send(Request(method="POST", url="/v1/jobs", body={**settings.start_options, "domain": "d"}), Timeouts())
     (request,) = adapter.requests
 
-    assert isinstance(request, AbortableRequest)
+    assert isinstance(request, Sent)
     assert request.target == f"{urlsplit(plan.base_url).path}/v1/jobs"
     assert request.headers["Authorization"] == f"Bearer {plan.admin_key}"
     assert json.loads(request.body or b"") == {**settings.start_options, "domain": "d"}

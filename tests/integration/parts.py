@@ -4,23 +4,23 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-import backoff
 import yaml
 
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.clock import Clock
 from docs_platform_action.events import Events
-from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.connection import AbortableAdapter, InFlight, create_ssl_context
+from docs_platform_action.http.pacing import Pacer
+from docs_platform_action.http.transport import Transport
+from docs_platform_action.http.trust import create_ssl_context
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import http_client
 
 
-def api_client_to(base_url: str, *, adapter: AbortableAdapter | None = None, in_flight: InFlight | None = None) -> ApiClient:
-    client = http_client(adapter or AbortableAdapter(create_ssl_context(None)), in_flight=in_flight)
+def api_client_to(base_url: str, *, transport: Transport | None = None, clock: Clock | None = None) -> ApiClient:
+    client = http_client(transport or Transport(create_ssl_context(None)), clock=clock)
     return ApiClient(client, base_url=base_url, key=ADMIN_KEY)
 
 
@@ -28,13 +28,11 @@ def at_once(_: float) -> float:
     return 0.0
 
 
-def api_of(
-    base_url: str, *, outage_tolerance_seconds: float = 0.4, jitter: Callable[[float], float] = backoff.full_jitter
-) -> AdminApi:
+def api_of(base_url: str, *, outage_tolerance_seconds: float = 0.4, jitter: Callable[[float], float] | None = None) -> AdminApi:
     clock = Clock()
     return AdminApi(
         client=api_client_to(base_url),
-        breaker=CircuitBreaker(clock),
+        pacer=Pacer(clock),
         clock=clock,
         outage_tolerance_seconds=outage_tolerance_seconds,
         events=Events(),

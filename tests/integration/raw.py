@@ -119,8 +119,13 @@ def reset(connection: socket.socket) -> None:
 def tunnel(client: socket.socket, *, to: int) -> None:
     """Act as an HTTP proxy that forwards every CONNECT to one port of this machine."""
     assert read_request(client).startswith(b"CONNECT ")
+    client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+    relay(client, to=to)
+
+
+def relay(client: socket.socket, *, to: int) -> None:
+    """Forward a connection to a port of this machine."""
     with socket.create_connection(("127.0.0.1", to)) as server:
-        client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         back = threading.Thread(target=_forward, args=(server, client))
         back.start()
         _forward(client, server)
@@ -133,3 +138,8 @@ def _forward(source: socket.socket, target: socket.socket) -> None:
             target.sendall(piece)
     with contextlib.suppress(OSError):
         target.shutdown(socket.SHUT_RDWR)
+
+
+def exchange_threads() -> list[threading.Thread]:
+    """Return the threads of exchanges that have not ended, or were given up."""
+    return [thread for thread in threading.enumerate() if thread.name == "exchange"]

@@ -271,7 +271,7 @@ def test_a_run_with_a_blocked_log_writes_its_outputs_and_ends_by_a_late_signal(
 ) -> None:
     action.python = shell_python(tmp_path, f'exec "$python" "$@" >"{tmp_path}/log"')
     action.debug = True  # one line per request
-    action.set_constants(http__rate_limit__REQUESTS_PER_SECOND=1000)  # fills the pipe sooner
+    action.set_constants(http__pacing__GAP_SECONDS=0.001)  # fills the pipe sooner
 
     with (
         pipe_without_reader(tmp_path / "log") as pipe,

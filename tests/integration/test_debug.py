@@ -72,8 +72,7 @@ sys.addaudithook(make_noise)
 
 
 @pytest.mark.parametrize("debug", [False, True])
-def test_cookies_are_not_read(action: Action, platform: Simulator, debug: bool) -> None:
-    action.begin_with("import http.cookiejar; del http.cookiejar.CookieJar.extract_cookies")
+def test_an_unusual_cookie_is_harmless_and_not_shown(action: Action, platform: Simulator, debug: bool) -> None:
     for operation in ("start_export", "read_export", "make_bundle", "download"):
         platform.script(operation, Fault(headers={"Set-Cookie": ENDLESS_YEAR}))
     action.debug = debug

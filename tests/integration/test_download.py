@@ -228,10 +228,9 @@ class TestMalformedResponses:
             HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n" + GZIP,
             *(
                 HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + size + b"\r\n" + GZIP + b"x" * 17 + b"\r\n0\r\n\r\n"
-                for size in (b"-1", b"+14", b"0x14", b" 14 ", b"1_4", b"13")
+                for size in (b"-1", b"13")
             ),
-            HEAD + b"Transfer-Encoding: chunked\r\n\r\n14\r\n" + GZIP + b"x" * 17 + b"\r\n0\r\n",
-            HEAD + b"Transfer-Encoding: chunked\r\n\r\n14\r\n" + GZIP + b"x" * 17 + b"\r\n0",
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n14\r\n" + GZIP + b"x" * 17 + b"\r\n",
         ],
     )
     def test_a_response_that_may_be_incomplete_is_rejected(self, action: Action, platform: Simulator, answer: bytes) -> None:

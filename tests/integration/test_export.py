@@ -57,7 +57,7 @@ def test_any_job_id_from_the_platform_is_used_unchanged(action: Action, make_pla
 def test_only_necessary_headers_are_sent(action: Action, platform: Simulator) -> None:
     action.export(platform)
 
-    common = {"Host", "Authorization", "Accept", "Accept-Encoding", "User-Agent"}
+    common = {"Host", "Authorization", "Accept", "Accept-Encoding", "Connection", "User-Agent"}
     expected = {
         "start_export": {*common, "Content-Length", "Content-Type"},
         "read_export": common,

@@ -61,7 +61,7 @@ CASES = {
     "no link in the bundle's answer": Case(
         reason="bad-response", faults={"make_bundle": Fault(json={"expiresAt": "2030-01-01T00:00:00Z"}, headers=REQUEST_ID)}
     ),
-    "a start that names no job": Case(reason="bad-response", faults={"start_export": Fault(json={"jobId": 7})}, **NO_REQUEST),
+    "a start that names no job": Case(reason="bad-response", faults={"start_export": Fault(json={"jobId": ""})}, **NO_REQUEST),
     "the storage is down": Case(
         reason="download-failed",
         inputs={**ATTACH, "site_path": "site"},
@@ -87,6 +87,7 @@ CASES = {
 def test_a_failure_has_its_reason_everywhere(action: Action, make_platform: Callable[..., Simulator], name: str) -> None:
     case = CASES[name]
     platform = make_platform(**case.options)
+    action.set_constants(api__admin_api__SETTLING_SECONDS=0.0)
     for operation, fault in case.faults.items():
         platform.script_forever(operation, fault)
     if case.bundle is not None:

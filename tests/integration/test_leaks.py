@@ -189,7 +189,10 @@ def test_a_key_as_short_as_a_word_is_removed_from_the_log_but_not_from_outputs(
     assert "is-***" in ended.log
 
 
-def test_a_project_that_is_part_of_the_key_is_shown(make_platform: Callable[..., Simulator], workspace: Path) -> None:
+def test_a_project_that_is_part_of_the_key_is_shown(
+    make_platform: Callable[..., Simulator], workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("docs_platform_action.api.admin_api.SETTLING_SECONDS", 0.0)
     project = "5f9d88b1c2e4a7003f6b2d1e"
     platform = make_platform(key=f"adm_{project}_k3y-9f27c1d4")
     platform.script_forever("read_agent_job", Fault(status=404, json={"error": f"project {project} has no such job"}))
@@ -442,8 +445,8 @@ class Broken:
 
 PLACES = {
     "settings": "docs_platform_action.main.read_plan",
-    "request": "docs_platform_action.http.client.AbortableRequest.prepare",
-    "wire": "docs_platform_action.http.connection.AbortableAdapter.send",
+    "request": "requests.Request.prepare",
+    "wire": "docs_platform_action.http.transport.Transport.send",
     "reading": "docs_platform_action.api.client.json.loads",
     "log": "docs_platform_action.report.job_log.JobLog.status_read",
     "download": "docs_platform_action.bundle.deliver.Download",

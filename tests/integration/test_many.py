@@ -1,4 +1,4 @@
-"""Many domains in one step: each is exported independently, and all share one rate limit and circuit breaker."""
+"""Many domains in one step: each is exported independently, and all share one pace of requests."""
 
 import json
 import re
@@ -14,7 +14,7 @@ import pytest
 from admin_api_simulator import Simulator
 from admin_api_simulator.contract import check_requests
 from admin_api_simulator.faults import Fault
-from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND
+from docs_platform_action.http.pacing import GAP_SECONDS
 from docs_platform_action.job import Job
 from tests.action import Action
 from tests.archives import SEVEN_ZIP
@@ -143,19 +143,13 @@ class TestAHundredWithSevenFailures:
         # the job whose start got no response runs too, but no slot waits for it
         assert MAX_PARALLEL // 2 < platform.max_concurrent_jobs <= MAX_PARALLEL + 1
 
-    def test_the_request_rate_stays_below_the_limit(self, ended: Ended, platform: Simulator) -> None:
+    def test_requests_are_kept_apart(self, ended: Ended, platform: Simulator) -> None:
         assert ended.exit_code == 1
         moments = [request.at for request in platform.requests if request.operation != "download"]
         late = 1.0  # seconds by which a busy machine may delay a request
         for number, moment in enumerate(moments):
             for further, later in enumerate(moments[number:]):
-                assert further + 1 <= REQUESTS_PER_SECOND * (later - moment + 1 + late), f"at {moment - moments[0]:.1f} s"
-
-    def test_they_share_connections(self, ended: Ended, platform: Simulator) -> None:
-        assert ended.exit_code == 1
-        starts = platform.count("start_export")  # each start uses a new connection
-
-        assert platform.connections.api < starts + MAX_PARALLEL
+                assert further * GAP_SECONDS <= later - moment + late, f"at {moment - moments[0]:.1f} s"
 
 
 @pytest.mark.parametrize(
@@ -170,32 +164,6 @@ def test_a_rejected_key_is_sent_once(
 
     assert (ended.exit_code, ended.reason, len(platform.requests)) == (1, reason, 1)
     assert [row["failureReason"] for row in rows(ended).values()] == [reason] * 30
-
-
-class TestSharedOutage:
-    def test_a_retry_after_for_one_job_is_obeyed_by_all(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
-        platform = make_platform(export_seconds=0.1)
-        platform.script("read_export", None, Fault(status=429, headers={"Retry-After": "5"}))
-
-        ended = action.run(platform, domain="\n".join(DOMAINS[:8]), outage_tolerance="1m")
-
-        assert ended.exit_code == 0
-        asked_at = next(request.at for request in platform.requests if request.status == 429)
-        moments = [request.at - asked_at for request in platform.requests if request.operation != "download"]
-        slack = 3  # seconds until the response arrives and the requests in flight end
-        assert not [moment for moment in moments if slack < moment < 5]
-        assert platform.count(status=429) == 1
-
-    def test_an_outage_causes_few_requests_of_many_jobs(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
-        platform = make_platform()
-        platform.script_forever("read_export", Fault(status=503))
-        action.set_constants(http__retry__MIN_ATTEMPT_SECONDS=30.0)  # the response to a start may be late
-
-        ended = action.run(platform, domain="\n".join(DOMAINS[:10]), max_parallel="10", outage_tolerance="3s")
-
-        assert {row["failureReason"] for row in rows(ended).values()} == {"unavailable"}
-        # the requests in flight when it began, the probes, and one last attempt of each job
-        assert platform.count(status=503) <= 10 + 8 + 10
 
 
 class TestConcurrencyLimit:
@@ -267,34 +235,6 @@ def test_a_link_that_expires_before_the_end_of_the_run_is_renewed(
         assert link_in(action.workspace / f"{domain}.yaml") == row["bundleUrl"]
         assert row["bundleUrl"] in masks
         assert datetime.fromisoformat(row["expiresAt"]) > clock.now() + timedelta(minutes=30)
-
-
-THREAD_LIMIT = """
-import threading
-
-start = threading.Thread.start
-
-
-def start_within_the_limit(thread):
-    if threading.active_count() >= {most}:
-        raise RuntimeError("can't start new thread")
-    start(thread)
-
-
-threading.Thread.start = start_within_the_limit
-"""
-
-
-@pytest.mark.parametrize("most", [2, 3, 6])
-def test_every_domain_is_exported_with_few_threads(action: Action, platform: Simulator, most: int) -> None:
-    action.begin_with(THREAD_LIMIT.format(most=most))
-    domains = [f"docs{number:02}.example.com" for number in range(15)]
-
-    ended = action.export(platform, domain="\n".join(domains), max_parallel="15", site_path="site/{domain}")
-
-    assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
-    assert {domain: row["status"] for domain, row in rows(ended).items()} == dict.fromkeys(domains, "completed")
-    assert all((action.workspace / "site" / domain / "index.html").is_file() for domain in domains)
 
 
 @pytest.mark.parametrize("max_parallel", ["1", "3"])

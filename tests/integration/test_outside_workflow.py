@@ -59,6 +59,8 @@ def test_foreign_text_is_harmless(action: Action, platform: Simulator, text: str
 
 
 def test_a_runner_without_an_output_file_still_gets_commands(action: Action, platform: Simulator) -> None:
+    action.set_constants(api__admin_api__SETTLING_SECONDS=0.0)
+
     ended = action.run(platform, job_id="nowhere", env={"GITHUB_OUTPUT": None})
 
     assert (ended.exit_code, len(ended.errors)) == (1, 1)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from admin_api_simulator import Fault, Simulator
-from docs_platform_action.api.calls import Call
+from docs_platform_action.api.answers import Call
 from docs_platform_action.errors import StartUnconfirmed
-from docs_platform_action.http.client import Request, Timeouts
+from docs_platform_action.http.transport import Request, Timeouts
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, StartedExport
 from tests.action import Action
@@ -20,7 +20,6 @@ LOST = {
     "before the answer": Fault(cut="before_response", processed=True),
     "in the status line": Fault(raw=b"HTTP/1.1 20", processed=True),
     "in the headers": Fault(cut="in_headers"),
-    "in the headers of an error": Fault(raw=b"HTTP/1.1 404 Not Found\r\nX-Request-Id: r-1\r\n", processed=True),
     "in the body": Fault(cut="in_body"),
     "garbage": Fault(raw=b"\x00\xff no HTTP\r\n\r\n", processed=True),
     "502": Fault(status=502, body="<html>bad gateway</html>", processed=True),
@@ -52,7 +51,7 @@ def test_a_start_waits_until_the_platform_is_up(action: Action, make_platform: C
     assert (ended.exit_code, platform.count("start_export")) == (0, 1)
 
 
-def test_a_start_never_uses_a_kept_connection(action: Action) -> None:
+def test_a_start_that_was_rejected_for_now_is_sent_again(action: Action) -> None:
     starts = []
 
     def reject_at_first(connection: socket.socket) -> None:
@@ -82,7 +81,7 @@ def test_a_start_with_a_response_that_is_too_slow_is_not_sent_again() -> None:
         job=Job(mode=EXPORT, domain="docs.example.com"),
         request=Request(method="POST", url="/v1/static-export/jobs"),
         read=StartedExport.from_json,
-        idempotent=False,
+        is_start=True,
         timeouts=Timeouts(total_seconds=1.0),
     )
     with RawServer(drip) as server, pytest.raises(StartUnconfirmed):

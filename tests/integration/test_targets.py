@@ -11,8 +11,8 @@ import trustme
 from admin_api_simulator import Simulator
 from docs_platform_action.bundle.storage import request_bundle
 from docs_platform_action.events import Events
-from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.connection import AbortableAdapter, create_ssl_context
+from docs_platform_action.http.transport import Request, Timeouts, Transport
+from docs_platform_action.http.trust import create_ssl_context
 from tests.inside import run_inside
 from tests.integration.parts import api_client_to, finished_export
 from tests.integration.raw import RawServer, read_request, tunnel
@@ -57,9 +57,9 @@ class Recorder:
         connection.sendall(b"HTTP/1.1 " + head + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
 
 
-def fetch(url: str, *, adapter: AbortableAdapter | None = None, proxy: str | None = None) -> None:
+def fetch(url: str, *, transport: Transport | None = None, proxy: str | None = None) -> None:
     """Fetch a link as in a run."""
-    client = http_client(adapter or AbortableAdapter(create_ssl_context(None)), proxies={"https": proxy} if proxy else None)
+    client = http_client(transport or Transport(create_ssl_context(None)), proxies={"https": proxy} if proxy else None)
     with request_bundle(
         url, {}, finished_export(), context(VirtualClock(), Events(), client=client), within_seconds=60
     ) as answer:
@@ -88,8 +88,8 @@ def test_a_redirect_is_requested_byte_for_byte(target: str) -> None:
 
 def test_a_link_through_a_proxy_is_requested_byte_for_byte() -> None:
     target, authority, recorder = AWKWARD["brackets and braces"], trustme.CA(), Recorder()
-    adapter, context = (
-        AbortableAdapter(create_ssl_context(authority.cert_pem.bytes().decode())),
+    transport, context = (
+        Transport(create_ssl_context(authority.cert_pem.bytes().decode())),
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER),
     )
     authority.issue_cert("192.0.2.1").configure_cert(context)
@@ -98,7 +98,7 @@ def test_a_link_through_a_proxy_is_requested_byte_for_byte() -> None:
         RawServer(recorder, tls=context) as server,
         RawServer(lambda client: tunnel(client, to=server.port)) as proxy,
     ):
-        fetch(f"https://192.0.2.1{target}", adapter=adapter, proxy=proxy.base_url)
+        fetch(f"https://192.0.2.1{target}", transport=transport, proxy=proxy.base_url)
 
     assert recorder.targets == [target.encode()]
 

@@ -14,9 +14,6 @@ import pytest
 import trustme
 
 from admin_api_simulator import Simulator
-from docs_platform_action.errors import Unavailable
-from docs_platform_action.http.faults import UntrustedCertificateError
-from docs_platform_action.http.tls import handshake_advice
 from tests.action import Action
 from tests.authorities import ROOTS, Authority, make_root
 from tests.ended import Ended
@@ -178,11 +175,11 @@ class TestOpensslAuthorities:
         assert ADMIN_KEY.encode() in api.requests[0]
 
     @pytest.mark.parametrize(
-        ("make", "codes"),
+        ("make", "cause"),
         [
-            (lambda root, _: root.issue("127.0.0.1", expired=True), {10}),
-            (lambda root, _: root.issue("127.0.0.2"), {64}),
-            (lambda _, other: other.issue("127.0.0.1"), {7, 18, 20, 30}),
+            (lambda root, _: root.issue("127.0.0.1", expired=True), "The certificate has expired"),
+            (lambda root, _: root.issue("127.0.0.2"), "for another host"),
+            (lambda _, other: other.issue("127.0.0.1"), "No trusted authority has signed the certificate"),
         ],
         ids=["expired", "of another address", "of another root of that name"],
     )
@@ -193,7 +190,7 @@ class TestOpensslAuthorities:
         root: Authority,
         inputs: dict[str, str],
         make: Callable[[Authority, Authority], ssl.SSLContext],
-        codes: set[int],
+        cause: str,
     ) -> None:
         (tmp_path / "other").mkdir()
         api = Impostor(make(root, make_root(tmp_path / "other", "basicConstraints = CA:TRUE")))
@@ -203,8 +200,7 @@ class TestOpensslAuthorities:
 
         assert (ended.reason, api.requests) == ("unavailable", []), ended.stdout
         assert api.server.connections > 0
-        failures = [UntrustedCertificateError("", code=code).failure(Unavailable, "", "`base-url`") for code in codes]
-        assert {failure.remedy for failure in failures if failure.remedy in ended.error}
+        assert cause in ended.error
 
     @pytest.mark.parametrize("target", ["api", "storage"])
     def test_an_untrusted_proxy_is_named_as_the_cause(
@@ -234,10 +230,10 @@ class TestOpensslAuthorities:
         assert ended.reason == "timeout", ended.stdout
 
 
-def with_client_certificates(context: ssl.SSLContext, trusted: trustme.CA, version: ssl.TLSVersion) -> ssl.SSLContext:
+def with_client_certificates(context: ssl.SSLContext, trusted: trustme.CA) -> ssl.SSLContext:
     context.verify_mode = ssl.CERT_REQUIRED
     trusted.configure_trust(context)
-    context.minimum_version = context.maximum_version = version
+    context.maximum_version = ssl.TLSVersion.TLSv1_2  # with 1.3, the client has sent its request before it is rejected
     return context
 
 
@@ -262,13 +258,9 @@ NO_HANDSHAKE = ("SSLV3_ALERT_HANDSHAKE_FAILURE", "SSL_TLS_ALERT_HANDSHAKE_FAILUR
 UNHELPFUL: dict[str, tuple[Callable[[trustme.CA], ssl.SSLContext] | bytes, tuple[str, ...]]] = {
     "plain HTTP": (b"HTTP/1.1 400 Bad Request\r\n\r\n", NOT_TLS),
     "another protocol": (b"SSH-2.0-OpenSSH_9.2\r\n", NOT_TLS),
-    "a client certificate, TLS 1.2": (
-        lambda trusted: with_client_certificates(serving(trusted.issue_cert("127.0.0.1")), trusted, ssl.TLSVersion.TLSv1_2),
+    "a client certificate": (
+        lambda trusted: with_client_certificates(serving(trusted.issue_cert("127.0.0.1")), trusted),
         NO_HANDSHAKE,
-    ),
-    "a client certificate, TLS 1.3": (
-        lambda trusted: with_client_certificates(serving(trusted.issue_cert("127.0.0.1")), trusted, ssl.TLSVersion.TLSv1_3),
-        ("TLSV13_ALERT_CERTIFICATE_REQUIRED",),
     ),
     "TLS 1.1": (
         lambda trusted: with_tls_1_1_alone(serving(trusted.issue_cert("127.0.0.1"))),
@@ -289,7 +281,7 @@ UNHELPFUL: dict[str, tuple[Callable[[trustme.CA], ssl.SSLContext] | bytes, tuple
 
 @pytest.mark.parametrize("problem", UNHELPFUL)
 @pytest.mark.parametrize("target", ["api", "storage", "proxy"])
-def test_the_reason_of_a_failed_handshake_is_named_with_advice_that_fits(
+def test_the_reason_of_a_failed_handshake_is_named(
     action: Action, trusted: trustme.CA, make_platform: Callable[..., Simulator], target: str, problem: str
 ) -> None:
     behavior, reasons = UNHELPFUL[problem]
@@ -308,18 +300,16 @@ def test_the_reason_of_a_failed_handshake_is_named_with_advice_that_fits(
         ended = action.run(base_url, env=env, **inputs)
 
     assert ended.reason == ("download-failed" if target == "storage" else "unavailable"), ended.stdout
-    (reason,) = (reason for reason in reasons if f"({reason})" in ended.error)
-    advice = handshake_advice(reason, "`base-url`", is_proxy=target == "proxy")
-    assert advice is None or advice["cause"] in ended.error
-    assert advice is None or (advice["remedy"] in ended.error) == (target != "storage")
+    assert any(f"({reason})" in ended.error for reason in reasons), ended.error
+    if target == "proxy":
+        assert "HTTPS_PROXY" in ended.error
+    else:
+        assert ("does not use TLS" in ended.error) == (reasons is NOT_TLS)
 
 
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_start_without_a_client_certificate_is_not_unconfirmed(
-    action: Action, trusted: trustme.CA, version: ssl.TLSVersion
-) -> None:
+def test_a_start_without_a_client_certificate_is_not_unconfirmed(action: Action, trusted: trustme.CA) -> None:
     trusted.cert_pem.write_to_path(str(action.workspace / "ca.pem"))
-    context = with_client_certificates(serving(trusted.issue_cert("127.0.0.1")), trusted, version)
+    context = with_client_certificates(serving(trusted.issue_cert("127.0.0.1")), trusted)
 
     with RawServer(lambda _connection: None, tls=context) as server:
         ended = action.export(server.base_url, ca_bundle="ca.pem", outage_tolerance="1ms")
@@ -389,28 +379,3 @@ class TestEnd:
 
         assert ended.exit_code == 0, ended.stdout
         assert (workspace / "bundle").read_bytes() == self.BUNDLE
-
-
-@pytest.mark.parametrize(("behind", "connections"), [(b"", 1), (b"HTTP/1.1 100 Continue\r\n\r\n", 3)])
-@pytest.mark.parametrize("is_tls_proxy", [False, True])
-def test_a_connection_through_a_proxy_is_kept_unless_bytes_are_left(
-    monkeypatch: pytest.MonkeyPatch, workspace: Path, trusted: trustme.CA, is_tls_proxy: bool, behind: bytes, connections: int
-) -> None:
-    def answer(connection: socket.socket) -> None:
-        while read_request(connection):
-            body = answers.pop(0)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body) + behind)
-
-    running, completed = b'{"status": "running"}', b'{"status": "completed"}'
-    answers = [running, completed, b'{"bundleUrl": "https://storage.example.com/b"}']
-    inputs = {"base-url": "https://192.0.2.1", "admin-key": ADMIN_KEY, "job-id": "j", "ca-bundle": "ca.pem"}
-    proxy_context = serving(trusted.issue_cert("127.0.0.1")) if is_tls_proxy else None
-    with (
-        RawServer(answer, tls=serving(trusted.issue_cert("192.0.2.1"))) as api,
-        RawServer(functools.partial(tunnel, to=api.port), tls=proxy_context) as proxy,
-    ):
-        monkeypatch.setenv("HTTPS_PROXY", proxy.base_url)
-        ended = run_inside(inputs, workspace=workspace)
-
-    assert ended.exit_code == 0, ended.stdout
-    assert (api.connections, proxy.connections) == (connections, connections)

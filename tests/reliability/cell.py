@@ -25,8 +25,8 @@ from docs_platform_action import main
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.bundle import download, storage
 from docs_platform_action.clock import Clock
-from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.connection import InFlight
+from docs_platform_action.http.client import HttpClient
+from docs_platform_action.http.transport import Request, Timeouts
 from tests.ended import Ended
 from tests.faults import FAULTS, Operation, Row
 from tests.inside import count_descriptors, run_inside, unmeasured
@@ -170,7 +170,8 @@ def _shortened_timeouts(world: World) -> Iterator[None]:
         patch.setattr(socket, "getaddrinfo", world.resolve)
         patch.setattr(certifi, "where", lambda: str(world.other_authorities))  # loading the public authorities takes longest
         patch.setattr(main, "ApiClient", _ImpatientApiClient)
-        patch.setattr(main, "InFlight", lambda _clock: InFlight(Clock()))  # real sockets: a faster clock would need faster ones
+        # real sockets: a faster clock would need faster ones
+        patch.setattr(main, "HttpClient", lambda **parts: HttpClient(**parts | {"clock": Clock()}))
         patch.setattr(storage, "Timeouts", functools.partial(Timeouts, connect_seconds=CONNECT_SECONDS))
         for name in ("IDLE_SECONDS", "HEAD_SECONDS", "SLOW_SECONDS"):
             patch.setattr(storage, name, getattr(storage, name) / SCALE)
@@ -184,17 +185,17 @@ class _ImpatientApiClient(ApiClient):
     Otherwise a loaded machine may be slower than a shortened timeout, and a start without a response is final.
     """
 
-    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
+    def send(self, request: Request, timeouts: Timeouts) -> ApiResponse:
         cell = _running.get()
         is_start = request.method == "POST" and not request.url.endswith("/bundle")
         if not _is_slow(cell) or (is_start and cell.operation is not Operation.START):
-            return super().send(request, timeouts, new_connection=new_connection)
+            return super().send(request, timeouts)
         shortened = Timeouts(
             connect_seconds=min(timeouts.connect_seconds, CONNECT_SECONDS),
             idle_seconds=min(timeouts.idle_seconds, 30.0) / SCALE,
             total_seconds=max(min(timeouts.total_seconds, 60.0) / SCALE, CONNECT_SECONDS),
         )
-        return super().send(request, shortened, new_connection=new_connection)
+        return super().send(request, shortened)
 
 
 def _run(cell: Cell, number: int, world: World) -> Outcome:

@@ -114,8 +114,8 @@ def _refused(fault: Row, operation: Operation) -> Rule:
     assert fault.status is not None
     if operation.is_download:
         return _refused_by_storage(fault.status, operation)
-    if fault.status == 404 and operation in {Operation.READ_EXPORT, Operation.BUNDLE}:
-        return _temporary("not-found", "A job that this run started may be unknown for 30 s.")
+    if fault.status == 404 and operation is not Operation.START:
+        return _temporary("not-found", "A job may be unknown for 30 s after this run has started it, or begun to wait for it.")
     if fault.status == 409 and operation is Operation.BUNDLE:
         return _temporary("unavailable", "The platform has not finished packing.")
     return _final(
@@ -150,9 +150,7 @@ def _retry_after_too_long(_fault: Row, operation: Operation) -> Rule:
 
 def _foreign(_fault: Row, operation: Operation) -> Rule:
     if operation is Operation.START:
-        return _final(
-            "bad-response", "The response is not a job, but the platform may have started one, so the request is not sent again."
-        )
+        return _final("start-unconfirmed", "The platform may have started the export, so the request is not sent again.")
     if operation.is_download:
         return _temporary(
             _STORAGE,
@@ -163,12 +161,25 @@ def _foreign(_fault: Row, operation: Operation) -> Rule:
     )
 
 
+def _login_page(fault: Row, operation: Operation) -> Rule:
+    if operation is Operation.START:
+        return _final("bad-response", "A web page before the API's first successful response means that `base-url` is wrong.")
+    return _foreign(fault, operation)
+
+
+def _blocked(fault: Row, operation: Operation) -> Rule:
+    if operation is Operation.START or operation.is_download:
+        return _refused(fault, operation)
+    return _temporary("unavailable", "A web page after the API's first successful response is not the API's own answer.")
+
+
 def _too_large(fault: Row, operation: Operation) -> Rule:
     return _foreign(fault, operation) if operation.is_download else _lost(fault, operation)
 
 
 def _missing_field(fault: Row, operation: Operation) -> Rule:
-    return _unusable_field(fault, operation) if operation is Operation.BUNDLE else _foreign(fault, operation)
+    is_final = operation in {Operation.START, Operation.BUNDLE}
+    return _unusable_field(fault, operation) if is_final else _foreign(fault, operation)
 
 
 def _unusable_field(fault: Row, operation: Operation) -> Rule:
@@ -192,6 +203,8 @@ _RULES: Final[dict[Nature, Callable[[Row, Operation], Rule]]] = {
     Nature.NOT_PROCESSED: _not_processed,
     Nature.RETRY_AFTER_TOO_LONG: _retry_after_too_long,
     Nature.FOREIGN: _foreign,
+    Nature.LOGIN_PAGE: _login_page,
+    Nature.BLOCKED: _blocked,
     Nature.TOO_LARGE: _too_large,
     Nature.MISSING_FIELD: _missing_field,
     Nature.UNUSABLE_FIELD: _unusable_field,

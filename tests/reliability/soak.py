@@ -206,7 +206,7 @@ def check_many(run: Run) -> dict[str, Verdict]:
 def _most_within_a_second(began: Sequence[float]) -> int:
     most, first = 0, 0
     for last, moment in enumerate(began):
-        while began[first] <= moment - 1.0:
+        while began[first] <= moment - 1.0 + EPSILON:
             first += 1
         most = max(most, last - first + 1)
     return most

@@ -4,20 +4,22 @@ It uses no code of the action. The judge goes through the exchanges of one job i
 must end, and how, or continue. A run that does something else is an error.
 """
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from tests.reliability.soak_platform import Seen
-from tests.reliability.soak_truth import FINAL_STATUSES, MALFORMED, SETTLING_SECONDS, THROTTLED, UNSENT, Wait
+from tests.reliability.soak_truth import FINAL_STATUSES, SETTLING_SECONDS, THROTTLED, UNSENT, Wait
 
 EPSILON: Final = 1e-6
 """Tolerance for rounding, in seconds."""
 
 RATE_LIMIT_SECONDS: Final = 1.2
-"""How long the rate limit may delay a request of a single job."""
+"""How long the pace may delay a request of a single job, and a read that has just begun."""
+
+RECHECK_SECONDS: Final = 1.0
+"""How often a start that waits for room checks whether it has some."""
 
 MAX_PAUSE_SECONDS: Final = 30.0
 LAST_ATTEMPT_SECONDS: Final = 10.0
@@ -60,7 +62,8 @@ class _Walk:
 
     `outage_began` is the end of the current operation's first failed attempt, `reading_since` the start of its first attempt.
     `retry_after_received` and `retry_after_ends` are the times of the latest `Retry-After`. `is_host_known` is false while each
-    request of the run has failed because the host does not exist.
+    request of the run has failed because the host does not exist, `has_answered` until one had a good response. `rounding` is how
+    exactly the limit is known, in seconds.
     """
 
     wait: Wait
@@ -73,6 +76,8 @@ class _Walk:
     retry_after_received: float = -math.inf
     retry_after_ends: float = -math.inf
     is_host_known: bool = False
+    has_answered: bool = False
+    rounding: float = EPSILON
 
     def deadline(self, operation: str) -> float:
         return self.known_at + self.wait.timeout if operation == "read" else math.inf
@@ -108,24 +113,28 @@ def _step(walk: _Walk, exchange: Seen) -> tuple[frozenset[str | None], bool]:
     if walk.reading_since is None:
         walk.reading_since = exchange.began
     walk.is_host_known = walk.is_host_known or exchange.result != "no such host"
+    if exchange.result == "html" and not walk.has_answered:
+        walk.verdict.faults += 1
+        return _only("bad-response")
     if exchange.result == "good":
+        walk.has_answered = True
         since, walk.outage_began, walk.reading_since = walk.reading_since, None, None
         return _good(walk, exchange, since=since)
     walk.verdict.faults += 1
     if exchange.result.isdigit() and int(exchange.result) in FINAL_STATUSES and not _is_settling(walk, exchange):
         return _only(FINAL_STATUSES[int(exchange.result)])
     if exchange.operation == "start" and exchange.result not in {*UNSENT, *THROTTLED}:
-        return _only("bad-response" if exchange.result in MALFORMED else "start-unconfirmed")
+        return _only("start-unconfirmed")
     limit, deadline = walk.limit(exchange.operation), walk.deadline(exchange.operation)
     if walk.outage_began is None:
         walk.verdict.stretches += 1
         walk.outage_began = exchange.ended
-    if exchange.began < limit - EPSILON:
+    if exchange.began < limit - walk.rounding:
         return frozenset(), True
     late = {"timeout"} if exchange.ended >= deadline - EPSILON else set()
     early = {"unavailable"} if exchange.ended < deadline + EPSILON else set()
     # at the limit itself rounding determines whether this was the last attempt
-    return frozenset(late | early), exchange.began < limit + EPSILON
+    return frozenset(late | early), exchange.began < limit + walk.rounding
 
 
 def _good(walk: _Walk, exchange: Seen, *, since: float) -> tuple[frozenset[str | None], bool]:
@@ -158,8 +167,8 @@ def _only(end: str | None) -> tuple[frozenset[str | None], bool]:
 
 
 def _is_settling(walk: _Walk, exchange: Seen) -> bool:
-    """Whether a 404 is for a job that this run has just started."""
-    is_new = exchange.operation == "read" and not walk.wait.attached and exchange.ended < walk.known_at + SETTLING_SECONDS
+    """Whether a 404 is for a job that this run has just started, or begun to wait for."""
+    is_new = exchange.operation != "start" and exchange.ended < walk.known_at + SETTLING_SECONDS
     return exchange.result == "404" and is_new
 
 
@@ -222,59 +231,48 @@ def most_good_reads(wait: Wait, seconds: float) -> float:
 def judge_of_many(wait: Wait, seen: Sequence[Seen]) -> dict[str, Verdict]:
     """Return how the jobs of several domains must end, from exchanges in the order of their starts. Raises `WrongError`.
 
-    Jobs share the circuit breaker, so pauses depend on the other jobs, and an outage begins with the first failure of any job.
-    Only the results are checked, and that no job gives up too early or too late.
+    Jobs share the pace and the pauses of starts, so these depend on other jobs. Only the results are checked, and that no job
+    gives up too early or too late.
     """
     of = {job.name: [exchange for exchange in seen if exchange.job == job.name] for job in wait.jobs}
     return {job: _judge_one_of_many(wait, own, seen, of) for job, own in of.items()}
 
 
 def _judge_one_of_many(wait: Wait, own: Sequence[Seen], seen: Sequence[Seen], of: Mapping[str, Sequence[Seen]]) -> Verdict:
-    walk = _Walk(wait=wait, has_pr=False)
+    walk = _Walk(wait=wait, has_pr=False, rounding=RECHECK_SECONDS)
     verdict = walk.verdict
     for number, exchange in enumerate(own):
         if verdict.ends:
             raise WrongError(f"continued with {exchange} instead of ending with {set(verdict.ends)}")
-        if number and walk.outage_began is not None and _is_rejected_for_concurrency(own[number - 1], of):
-            room_at = _others_end_at(own[number - 1], of)  # the outage tolerance counts from then
-            walk.outage_began = max(walk.outage_began, min(room_at, exchange.began))
+        if number and walk.outage_began is not None and _is_refused(own[number - 1]):  # the tolerance counts from the last end
+            walk.outage_began = max(walk.outage_began, min(_others_end_at(exchange, exchange.began, of), exchange.began))
         walk.is_host_known = any(other.result != "no such host" and other.ended <= exchange.ended for other in seen)
+        walk.has_answered = any(other.result == "good" and other.ended < exchange.ended for other in seen)
         ends, may_continue = _step(walk, exchange)
-        is_last = number == len(own) - 1
-        if _is_rejected_for_concurrency(exchange, of):
+        if _is_refused(exchange) and _others_end_at(exchange, exchange.ended, of) > exchange.ended:
             ends, may_continue, walk.outage_began = frozenset(), True, exchange.ended
-        elif is_last and not ends and exchange.result != "good" and _outage_was_tolerated(wait, exchange, seen, of):
-            ends = frozenset({"unavailable"})
-        if is_last or not may_continue:
+        if number == len(own) - 1 or not may_continue:
             verdict.ends = ends
     if own and not verdict.ends:
         raise WrongError(f"ended after {own[-1]} instead of continuing")
     return verdict
 
 
-def _is_rejected_for_concurrency(exchange: Seen, of: Mapping[str, Sequence[Seen]]) -> bool:
-    """Whether a start was rejected while the platform runs other jobs of this run, whose end makes room."""
-    is_rejected = exchange.operation == "start" and exchange.result.startswith("429")
-    return is_rejected and _others_end_at(exchange, of) > exchange.ended
+def _is_refused(exchange: Seen) -> bool:
+    """Whether the platform has refused a start, perhaps for lack of room."""
+    return exchange.operation == "start" and exchange.result.startswith("429")
 
 
-def _others_end_at(exchange: Seen, of: Mapping[str, Sequence[Seen]]) -> float:
-    """Return when the last of the other jobs ends that have been started by then."""
+def _others_end_at(exchange: Seen, now: float, of: Mapping[str, Sequence[Seen]]) -> float:
+    """Return when the last of the other jobs that have been started by now ends, as far as the run knows."""
     started = [
         others
         for job, others in of.items()
-        if job != exchange.job and any(other.result == "good" and other.ended < exchange.ended for other in others)
+        if job != exchange.job and any(other.result == "good" and other.ended < now for other in others)
     ]
-    return max((others[-1].ended for others in started), default=-math.inf)
+    return max(map(_ends_at, started), default=-math.inf)
 
 
-def _outage_was_tolerated(wait: Wait, last: Seen, seen: Sequence[Seen], of: Mapping[str, Sequence[Seen]]) -> bool:
-    """Whether no job got a response for the outage tolerance before a last attempt."""
-    before = sorted((other for other in seen if other.ended <= last.began), key=lambda other: other.ended)
-    faults = list(itertools.takewhile(lambda other: not _is_answer(other, of), reversed(before)))
-    return bool(faults) and last.began >= faults[-1].ended + wait.tolerance - EPSILON
-
-
-def _is_answer(exchange: Seen, of: Mapping[str, Sequence[Seen]]) -> bool:
-    """Whether the response shows that the platform is available."""
-    return exchange.result in {"good", "409", *map(str, FINAL_STATUSES)} or _is_rejected_for_concurrency(exchange, of)
+def _ends_at(exchanges: Sequence[Seen]) -> float:
+    ends = (exchange.ended for exchange in exchanges if exchange.job_status in {"completed", "failed"})
+    return next(ends, exchanges[-1].ended)

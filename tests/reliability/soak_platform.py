@@ -12,9 +12,9 @@ from typing import Any, Final
 import requests
 
 from admin_api_simulator import ExportPlan, Fault
-from docs_platform_action.http.connection import AbortableRequest, Exchange
+from docs_platform_action.http.transport import Exchange
 from tests.reliability.soak_truth import KINDS, THROTTLED, Job, Wait
-from tests.virtual_platform import VirtualPlatform
+from tests.virtual_platform import Sent, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
 SIGNATURE: Final = "s1gn4ture-of-a-bundle"
@@ -113,16 +113,15 @@ class SoakPlatform(VirtualPlatform):
             )
             self._known_since[job.name] = 0.0
 
-    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+    def respond(self, sent: Sent) -> requests.Response:
         """Respond, and record the exchange."""
-        assert isinstance(request, AbortableRequest)
-        played = self._played[request.exchange] = self._play(request)
+        played = self._played[sent.exchange] = self._play(sent)
         began, result = self._clock.elapsed, "too slow"
         try:
-            response = super().send(request, **options)
+            response = super().respond(sent)
             result = "good"
         finally:
-            del self._played[request.exchange]
+            del self._played[sent.exchange]
             result = played.result or result
             self._on_seen(
                 Seen(
@@ -137,9 +136,9 @@ class SoakPlatform(VirtualPlatform):
             )
         return response
 
-    def _play(self, request: AbortableRequest) -> _Played:
-        operation = _OPERATIONS[self.simulator.operation_of(str(request.method), str(request.url))]
-        job = self._job_of(request)
+    def _play(self, sent: Sent) -> _Played:
+        operation = _OPERATIONS[self.simulator.operation_of(sent.method, sent.url)]
+        job = self._job_of(sent)
         kind = self._fault_at(self._clock.elapsed)
         if kind is not None:
             return self._fault(_Played(job=job, operation=operation, result=kind))
@@ -147,8 +146,8 @@ class SoakPlatform(VirtualPlatform):
             return _Played(job=job, operation=operation, result=str(status), trouble=Fault(status=status))
         return _Played(job=job, operation=operation)
 
-    def _job_of(self, request: AbortableRequest) -> Job:
-        named = json.loads(request.body)["domain"] if request.body else request.path_url
+    def _job_of(self, sent: Sent) -> Job:
+        named = json.loads(sent.body)["domain"] if sent.body else sent.target
         return max((job for job in self._drawn.jobs if job.name in named), key=lambda job: len(job.name))
 
     def _fault_at(self, now: float) -> str | None:

@@ -1,11 +1,10 @@
-"""Fakes: an HTTP adapter with one response, recorded events."""
+"""Fakes: a transport with one response, recorded events."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import requests
-from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 
 from docs_platform_action.api.admin_api import AdminApi
@@ -15,12 +14,13 @@ from docs_platform_action.clock import Clock
 from docs_platform_action.context import Context
 from docs_platform_action.events import Events
 from docs_platform_action.http.client import HttpClient
-from docs_platform_action.http.connection import InFlight
+from docs_platform_action.http.transport import Transport
 from docs_platform_action.job import Job
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.job_log import JobLog
 from tests.keys import ADMIN_KEY
+from tests.virtual_platform import Sent, VirtualTransport
 
 HOST = "api.example.com"
 BASE_URL = f"https://{HOST}"
@@ -39,7 +39,7 @@ AGENT_JOB: Mapping[str, object] = {
 
 
 def http_response(status: int, body: bytes, headers: Mapping[str, str]) -> requests.Response:
-    """Return a response as a transport adapter does."""
+    """Return a response as requests does."""
     response = requests.Response()
     response.status_code = status
     response.headers.update(headers)
@@ -48,16 +48,16 @@ def http_response(status: int, body: bytes, headers: Mapping[str, str]) -> reque
 
 
 def http_client(
-    adapter: BaseAdapter,
+    transport: Transport,
     *,
-    in_flight: InFlight | None = None,
+    clock: Clock | None = None,
     proxies: Mapping[str, str] | None = None,
     secrets: Sequence[str] = (ADMIN_KEY,),
 ) -> HttpClient:
-    """Return a client for an adapter, as in `main`."""
+    """Return a client for a transport, as in `main`."""
     return HttpClient(
-        adapter=adapter,
-        in_flight=in_flight or InFlight(Clock()),
+        transport=transport,
+        clock=clock or Clock(),
         proxies_for=lambda _url: proxies or {},
         redactor=Redactor(secrets),
     )
@@ -67,10 +67,10 @@ class FakeApiClient(ApiClient):
     """The client of an API to which nothing is sent."""
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__(http_client(FakeAdapter(), in_flight=InFlight(clock)), base_url=BASE_URL, key="k")
+        super().__init__(http_client(FakeTransport(), clock=clock), base_url=BASE_URL, key="k")
 
 
-class FakeAdapter(BaseAdapter):
+class FakeTransport(VirtualTransport):
     """Returns one response or raises one error for every request, and records the requests."""
 
     def __init__(
@@ -78,24 +78,18 @@ class FakeAdapter(BaseAdapter):
     ) -> None:
         super().__init__()
         self._status, self._body, self._headers, self._error = status, body, dict(headers or {}), error
-        self.requests: list[requests.PreparedRequest] = []
-        self.options: list[Mapping[str, Any]] = []
-        self.before: Callable[[Any], None] = lambda _request: None
-        self.closed = 0
+        self.requests: list[Sent] = []
+        self.before: Callable[[Sent], None] = lambda sent: sent.exchange.begin()
 
-    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]
-        self.requests.append(request)
-        self.options.append(options)
-        self.before(request)
+    def respond(self, sent: Sent) -> requests.Response:
+        self.requests.append(sent)
+        self.before(sent)
         if self._error is not None:
             raise self._error
         return http_response(self._status, self._body, self._headers)
 
-    def close(self) -> None:
-        self.closed += 1
 
-
-class Redirecting(FakeAdapter):
+class Redirecting(FakeTransport):
     """Returns one redirect after another, then a bundle."""
 
     def __init__(self, *locations: str) -> None:
@@ -135,7 +129,7 @@ for _name in [name for name in vars(Events) if not name.startswith("_")]:
     setattr(RecordedEvents, _name, _recorded(_name))
 
 
-def context(clock: Clock, events: Events, *, api: object = None, client: object = None, tolerance: float = 300.0) -> Context:
+def context(clock: Clock, events: Events, *, api: object = None, client: object = None) -> Context:
     """Return the context of a run with the parts that a test needs."""
     return Context(
         clock=clock,
@@ -143,7 +137,6 @@ def context(clock: Clock, events: Events, *, api: object = None, client: object 
         api=cast(AdminApi, api),
         events=events,
         cleanups=Cleanups(),
-        outage_tolerance_seconds=tolerance,
     )
 
 

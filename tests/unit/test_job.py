@@ -1,11 +1,12 @@
 """A job's verdict, its phases, and its object in `results`."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from docs_platform_action.errors import Cancelled, DownloadFailed, InvalidBundle, InvalidInput, JobFailed, Unauthorized
-from docs_platform_action.http.client import Request
+from docs_platform_action.http.transport import Request
 from docs_platform_action.job import BUNDLE, MAX_PHASES, QUEUE, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
 
@@ -54,6 +55,21 @@ class TestReadings:
         job.update_agent(AgentJob(status=status, pr_link="x"))
 
         assert job.pr_link == link
+
+    @pytest.mark.parametrize(
+        ("known", "is_under_way"),
+        [
+            ({"job_id": "se_1"}, True),
+            ({"job_id": "se_1", "status": "running"}, True),
+            ({"job_id": "se_1", "status": "polishing"}, True),
+            ({"job_id": "se_1", "status": "completed"}, False),
+            ({"job_id": "se_1", "status": "failed"}, False),
+            ({"job_id": "se_1", "status": "running", "ended_at": 102.0}, False),
+            ({}, False),
+        ],
+    )
+    def test_a_job_is_under_way_from_its_id_to_its_end(self, known: Mapping[str, Any], is_under_way: bool) -> None:
+        assert Job(mode="export", **known).is_under_way is is_under_way
 
     @pytest.mark.parametrize("maybe_processed", [True, False])
     def test_a_start_is_unconfirmed_while_its_request_may_have_been_processed(self, maybe_processed: bool) -> None:

@@ -1,4 +1,4 @@
-"""Runs from the environment to the exit code, with a fake adapter in requests."""
+"""Runs from the environment to the exit code, with a fake transport."""
 
 import contextlib
 import gzip
@@ -19,15 +19,15 @@ import requests
 from docs_platform_action import main
 from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.connection import AbortableRequest
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS
 from docs_platform_action.signals import ABORT_GRACE_SECONDS, SignalHandler, Work
 from tests.archives import SMALL_SITE, tar
 from tests.keys import ADMIN_KEY
 from tests.shells import source
-from tests.unit.fakes import BASE_URL, FakeAdapter
+from tests.unit.fakes import BASE_URL, FakeTransport
 from tests.unit.report.test_outputs import files_of_at_most, read_outputs
+from tests.virtual_platform import Sent
 from tests.virtual_time import VirtualClock
 
 LINK = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=s3cr3t"
@@ -47,25 +47,24 @@ def as_json(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-class Wire(FakeAdapter):
-    """Responds by method and path: with a JSON value, raw bytes, a status or an error, or a function's result."""
+class Wire(FakeTransport):
+    """Responds by method and target: with a JSON value, raw bytes, a status or an error, or a function's result."""
 
     def __init__(self, answers: Answers) -> None:
         super().__init__()
         self._answers = answers
         self.seen: list[str] = []
 
-    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
-        asked = f"{request.method} {request.path_url}"
+    def respond(self, sent: Sent) -> requests.Response:
+        asked = f"{sent.method} {sent.target}"
         self.seen.append(asked)
         answer = self._answers[asked]
-        answer = answer(request) if callable(answer) else answer
-        self._status, self._error = (answer, None) if isinstance(answer, int) else (200, None)
+        answer = answer(sent) if callable(answer) else answer
+        self._status = answer if isinstance(answer, int) else 200
         self._error = answer if isinstance(answer, Exception) else None
         self._body = b"{}" if isinstance(answer, int | Exception) else answer if isinstance(answer, bytes) else as_json(answer)
-        if isinstance(request, AbortableRequest) and not isinstance(answer, requests.ConnectionError):
-            request.mark_connected()
-        return super().send(request, **options)
+        sent.exchange.begin()
+        return super().respond(sent)
 
 
 class Quiet(SignalHandler):
@@ -131,12 +130,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remember_output: Callab
         *,
         signal_handler: SignalHandler | None = None,
         environ: Mapping[str, str] | None = None,
-        before: Callable[[Any], None] = lambda _request: None,
+        before: Callable[[Sent], None] = lambda _request: None,
         clock: Clock | None = None,
     ) -> Ended:
         wire = Wire(answers)
         wire.before = before
-        monkeypatch.setattr(main, "AbortableAdapter", lambda _context: wire)
+        monkeypatch.setattr(main, "Transport", lambda _context: wire)
         output, summary = tmp_path / "output", tmp_path / "summary"
         in_workflow = {
             "GITHUB_ACTIONS": "true",
@@ -183,7 +182,7 @@ class TestExport:
     def test_the_job_is_an_output_before_it_is_first_read(self, run: Runner, tmp_path: Path) -> None:
         seen: dict[str, str] = {}
 
-        def look(request: requests.PreparedRequest) -> None:
+        def look(request: Sent) -> None:
             if request.method == "GET":
                 seen.update(read_outputs((tmp_path / "output").read_text()))
 
@@ -226,8 +225,8 @@ class TestDelivery:
         temporary.mkdir()
         seen: list[int] = []
 
-        def look(request: requests.PreparedRequest) -> None:
-            if str(request.url).startswith("https://storage."):
+        def look(request: Sent) -> None:
+            if request.url.startswith("https://storage."):
                 seen.append(len([*temporary.iterdir()]))
 
         run({**EXPORT, "site-path": "site"}, STORED, before=look, environ={"RUNNER_TEMP": str(temporary)})
@@ -295,8 +294,8 @@ class TestFiles:
         assert "::warning" not in ended.log
 
     def test_one_that_breaks_at_the_end_fails_it_too(self, run: Runner, tmp_path: Path) -> None:
-        def break_it(request: requests.PreparedRequest) -> None:
-            if str(request.url).endswith("/bundle"):
+        def break_it(request: Sent) -> None:
+            if request.url.endswith("/bundle"):
                 (tmp_path / "output").unlink()
                 (tmp_path / "output").mkdir()
 
@@ -379,8 +378,9 @@ class TestCancel:
     def test_during_a_delivery_there_is_time_to_clean_up(self, run: Runner, asked: str, seconds: float) -> None:
         signal_handler, given = Quiet(signal.SIGTERM, in_work=True), []
 
-        def abort(request: requests.PreparedRequest) -> None:
-            if str(request.url).startswith(asked):
+        def abort(request: Sent) -> None:
+            if request.url.startswith(asked):
+                signal_handler.work.stop()
                 given.append(signal_handler.work.abort())
 
         run({**EXPORT, "bundle-path": "bundle"}, STORED, signal_handler=signal_handler, before=abort)

@@ -1,5 +1,7 @@
 """The API's JSON is read, whatever it holds."""
 
+import contextlib
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from urllib.parse import urlsplit
 
@@ -7,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docs_platform_action.errors import BadResponse
 from docs_platform_action.models import (
     MAX_TEXT_LENGTH,
     UNUSABLE,
@@ -18,6 +21,7 @@ from docs_platform_action.models import (
     is_loopback,
     is_web_address,
     read_error,
+    read_job_id,
     reports_missing_endpoint,
 )
 from tests.unit.fakes import AGENT_JOB
@@ -43,10 +47,18 @@ class TestStartedExport:
     def test_any_text_without_control_characters_names_a_job(self, job_id: str) -> None:
         assert StartedExport.from_json({"jobId": job_id}).job_id == job_id
 
-    @pytest.mark.parametrize("body", [{}, *({"jobId": bad} for bad in (None, "", 7, True, [], {}, "a\nb", "\x85", "\ud800"))])
-    def test_without_a_job_id_it_is_invalid(self, body: dict[str, object]) -> None:
+    @pytest.mark.parametrize("number", [7, 0, -1, 2**70])
+    def test_a_whole_number_names_a_job(self, number: int) -> None:
+        assert StartedExport.from_json({"jobId": number}).job_id == str(number)
+
+    @pytest.mark.parametrize("bad", [None, "", True, False, 7.0, [], {}, "a\nb", "\x85", "\ud800"])
+    def test_without_a_job_id_it_is_invalid(self, bad: object) -> None:
         with pytest.raises(ValueError, match="jobId"):
-            StartedExport.from_json(body)
+            StartedExport.from_json({"jobId": bad})
+
+    @pytest.mark.parametrize("body", [{}, [], "se_1", 7, None, {"id": "se_1"}])
+    def test_no_job_id_is_read_from_anything_else(self, body: object) -> None:
+        assert read_job_id(body) is None
 
 
 class TestExportJob:
@@ -179,24 +191,84 @@ class TestAgentJob:
             archived_at=None,
         )
 
+    @pytest.mark.parametrize(
+        ("given", "is_other"),
+        [("aj_1", False), ("AJ_1", False), ("", False), (None, False), (7, False), ({}, False), ("aj_2", True)],
+    )
+    def test_a_job_with_another_id_is_refused(self, given: object, is_other: bool) -> None:
+        with pytest.raises(BadResponse) if is_other else contextlib.nullcontext():
+            AgentJob.from_json({**self.BODY, "id": given}, "aj_1")
+
+    @pytest.mark.parametrize(("given", "is_other"), [(7, False), ("7", False), (8, True)])
+    def test_a_numeric_id_is_compared_with_a_numeric_id(self, given: object, is_other: bool) -> None:
+        with pytest.raises(BadResponse) if is_other else contextlib.nullcontext():
+            AgentJob.from_json({**self.BODY, "id": given}, "7")
+
     @pytest.mark.parametrize("source", [None, "x", [], {"repository": 7, "ref": None}])
     def test_a_source_of_another_type_is_unknown(self, source: object) -> None:
         job = AgentJob.from_json({"status": "active", "source": source})
 
         assert (job.repository, job.ref) == (None, None)
 
-    @pytest.mark.parametrize("link", [None, "", "javascript:alert(1)", "git.example.com/1", "https://a b", 7])
-    def test_a_pull_request_that_is_not_a_web_address_is_absent(self, link: object) -> None:
-        assert AgentJob.from_json({**self.BODY, "prLink": link}).pr_link is None
+    @pytest.mark.parametrize(
+        ("given", "link"),
+        [
+            ("http://git.internal/1", "http://git.internal/1"),
+            (" https://git.example.com/1\r\n", "https://git.example.com/1"),
+            ("https://git.example.com/my docs/1", "https://git.example.com/my%20docs/1"),
+            ("https://git.example.com/a\n\tb", "https://git.example.com/a%0A%09b"),
+            ("https://git.example.com/a\u2028b", "https://git.example.com/a%E2%80%A8b"),
+            ("https://git.example.com/%20ü", "https://git.example.com/%20ü"),
+        ],
+    )
+    def test_white_space_around_a_pull_request_is_removed_and_inside_it_encoded(self, given: str, link: str) -> None:
+        job = AgentJob.from_json({**self.BODY, "prLink": given})
 
-    def test_a_pull_request_may_be_an_http_address(self) -> None:
-        assert AgentJob.from_json({**self.BODY, "prLink": "http://git.internal/1"}).pr_link == "http://git.internal/1"
+        assert (job.pr_link, job.unusable_pr_link) == (link, None)
+
+    @pytest.mark.parametrize(
+        ("given", "shown"),
+        [
+            ("javascript:alert(1)", "javascript:alert(1)"),
+            (" git.example.com/1\n", "git.example.com/1"),
+            ("https://a b", "https://a b"),
+            ("https://git.example.com/\x00", "https://git.example.com/\x00"),
+            ("https:///1", "https:///1"),
+            (7, "7"),
+            ("x" * 2000, "x" * MAX_TEXT_LENGTH),
+        ],
+    )
+    def test_a_pull_request_that_is_not_a_web_address_is_unusable(self, given: object, shown: str) -> None:
+        job = AgentJob.from_json({**self.BODY, "prLink": given})
+
+        assert (job.pr_link, job.unusable_pr_link) == (None, shown)
+
+    @pytest.mark.parametrize("given", [None, "", " \n"])
+    def test_a_pull_request_may_be_absent(self, given: object) -> None:
+        job = AgentJob.from_json({**self.BODY, "prLink": given})
+
+        assert (job.pr_link, job.unusable_pr_link) == (None, None)
 
     @pytest.mark.parametrize(
         ("status", "ended"), [("completed", True), ("archived", True), ("failed", True), ("active", False), ("waiting", False)]
     )
     def test_a_job_ends_with_three_statuses_only(self, status: str, ended: bool) -> None:
         assert AgentJob.from_json({"status": status}).has_ended is ended
+
+
+def nested(depth: int) -> object:
+    """Return a reason within as many objects."""
+    return {"error": nested(depth - 1)} if depth else "x"
+
+
+def lists(depth: int) -> object:
+    return [lists(depth - 1)] if depth else []
+
+
+NO_REASONS: Sequence[object] = (
+    *({}, [], "text", None, 7, {"status": "failed"}, {"error": 7}, {"error": [{}, [], None]}),
+    *({"error": deep} for deep in (nested(6), nested(500), lists(500), {"message": lists(500)})),
+)
 
 
 class TestError:
@@ -207,16 +279,29 @@ class TestError:
             ({"error": {"message": "no such job", "code": 4}}, "no such job"),
             ({"message": "Forbidden"}, "Forbidden"),
             ({"detail": "nope"}, "nope"),
+            ({"title": "x"}, "x"),
             ({"error": "", "message": "second"}, "second"),
-            ({"error": ["x"]}, None),
-            ({}, None),
-            ([], None),
-            ("text", None),
-            (None, None),
+            ({"error": "Bad Request", "message": "y"}, "y"),
+            ({"error": "Bad Request", "message": "BAD REQUEST"}, "Bad Request; BAD REQUEST"),
+            ({"error": "no", "message": "no"}, "no"),
+            ({"title": "Quota", "detail": "used up"}, "used up; Quota"),
+            ({"detail": [{"loc": ["body", "domain"], "msg": "x"}]}, "body.domain: x"),
+            ({"detail": [{"loc": ["body", 0], "msg": "x"}, {"msg": "y"}]}, "body.0: x; y"),
+            ({"errors": [{"message": "x"}]}, "x"),
+            ({"errors": {"domain": ["is invalid", "is long"]}}, "domain: is invalid; domain: is long"),
+            ({"errors": ["a", "b", "c", "d"]}, "a; b; c"),
+            ({"error": ["x"]}, "x"),
+            ({"error": {"code": 4, "reason": "quota"}}, "reason: quota"),
+            ({"error": "x" * 2000}, "x" * MAX_TEXT_LENGTH),
+            (nested(5), "x"),
+            *((no_reason, None) for no_reason in NO_REASONS),
         ],
     )
-    def test_the_text_is_read_from_the_fields_of_apis_and_gateways(self, body: object, text: str | None) -> None:
+    def test_the_reason_is_found_wherever_it_stands(self, body: object, text: str | None) -> None:
         assert read_error(body) == text
+
+    def test_a_jobs_title_is_not_its_error(self) -> None:
+        assert ExportJob.from_json({"status": "failed", "title": "Docs"}).error is None
 
 
 class TestMissingEndpoint:

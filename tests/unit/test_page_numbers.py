@@ -9,12 +9,12 @@ from docs_platform_action.api.client import MAX_RESPONSE_BYTES
 from docs_platform_action.archive.limits import MAX_ENTRIES, MAX_UNPACKED_BYTES
 from docs_platform_action.archive.symlinks import MAX_LINKS
 from docs_platform_action.bundle.download import MAX_BUNDLE_BYTES
-from docs_platform_action.bundle.staging import FILE_MODE, FOLDER_MODE
 from docs_platform_action.bundle.storage import MAX_REDIRECTS, MIN_BYTES_PER_SECOND, SLOW_SECONDS
-from docs_platform_action.http.client import Timeouts
-from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND
+from docs_platform_action.http.pacing import GAP_SECONDS
 from docs_platform_action.http.retry import MAX_PAUSE_SECONDS
+from docs_platform_action.http.transport import Timeouts
 from docs_platform_action.inputs.validators import MAX_PARALLEL
+from docs_platform_action.ownership import FILE_MODE, FOLDER_MODE
 from docs_platform_action.report.failures import MAX_DETAILED_FAILURES
 from docs_platform_action.text import MAX_FOREIGN_TEXT_LENGTH
 
@@ -29,7 +29,8 @@ def flowing(page: str) -> str:
 @pytest.mark.parametrize(
     ("promise", "pages"),
     [
-        (f"at most {REQUESTS_PER_SECOND} requests per second", ["threat-model", "many-domains"]),
+        (f"at most {1 / GAP_SECONDS:g} requests per second", ["threat-model", "many-domains"]),
+        (f"connect to one address of the host | {Timeouts().connect_seconds:g} s |", ["how-it-waits"]),
         (f"{Timeouts().total_seconds:g} s and {MAX_RESPONSE_BYTES // MIB} MiB", ["threat-model"]),
         (f"stays at {MAX_PAUSE_SECONDS:g} s", ["how-it-waits"]),
         (f"at most {MAX_REDIRECTS} redirects", ["threat-model"]),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND
+from docs_platform_action.http.pacing import GAP_SECONDS
 from tests.inside import unmeasured
 from tests.many_exports import Cost, Export, carry_out, names_of
 
@@ -43,7 +43,7 @@ class TestStep:
         assert cost(domains, max_parallel).requests / domains <= cost(1, 10).requests * FLAT
 
     def test_no_second_has_more_requests_than_promised(self, domains: int, max_parallel: int) -> None:
-        assert cost(domains, max_parallel).most_in_a_second <= REQUESTS_PER_SECOND
+        assert cost(domains, max_parallel).most_in_a_second <= 1 / GAP_SECONDS
 
     def test_no_more_jobs_and_threads_than_asked_for(self, domains: int, max_parallel: int) -> None:
         assert cost(domains, max_parallel).max_jobs == min(domains, max_parallel)

@@ -8,20 +8,15 @@ numbers and names of statuses. Each operation shows only what those before it do
 import re
 from typing import Any
 
-import pytest
-
 from admin_api_simulator import Fault
-from docs_platform_action.api.calls import Call
-from docs_platform_action.errors import ActionError, Cancelled
-from docs_platform_action.http.client import Request
-from docs_platform_action.http.connection import AbortableRequest
+from docs_platform_action.errors import ActionError, BadResponse, Cancelled
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT
-from tests.faults import FAULTS, JSON, Nature, Operation, Row
+from tests.faults import FAULTS, Nature, Operation, Row
 from tests.keys import ADMIN_KEY
 from tests.unit.api.talk import Step, Talk, agent_job, started_job
-from tests.virtual_platform import STORAGE_URL, Trouble
+from tests.virtual_platform import API_URL, STORAGE_URL, Sent, Trouble
 from tests.wording.page import Sections
 
 NORMAL = f'{{"status": "completed", "jobId": "se_1", "bundleUrl": "{STORAGE_URL}/b.tar.gz"}}'
@@ -94,8 +89,8 @@ def told(talk: Talk, operation: Operation = Operation.READ_EXPORT, **options: An
 
 def text_of(error: ActionError) -> list[str]:
     """Return the lines of an error, without what all errors of its kind say."""
-    cause = error.cause if error.cause != error.default_cause else ""
-    remedy = error.remedy if error.remedy != error.default_remedy else ""
+    cause = error.cause if error.cause not in {error.default_cause, BadResponse.default_cause} else ""
+    remedy = error.remedy if error.remedy not in {error.default_remedy, BadResponse.default_remedy} else ""
     return [line for line in (error.summary, *error.details, cause, remedy) if line]
 
 
@@ -104,21 +99,35 @@ def _redirected(location: str) -> str:
 
 
 def _wrong_base_url() -> dict[str, str]:
-    page = Fault(status=404, body="<html>", headers={"Content-Type": "text/html; charset=utf-8"})
+    def page(status: int) -> Fault:
+        return Fault(status=status, body="<html>", headers={"Content-Type": "text/html; charset=utf-8"})
+
     api = Fault(status=404, json={"error": "no such endpoint"})
-    method = Fault(status=405, body=b"")
-    coded = Fault(status=404, body=b"\x1b\x10\x00", headers={**JSON, "Content-Encoding": "br"})
     unknown = Fault(status=404, json={"error": "domain not found"})
-    job = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1", status="running")
+    repeated = Fault(status=404, json={"error": "Not Found"})
     return {
-        "A start that gets a web page": told(Talk(page), Operation.START),
+        "A start that gets a web page": told(Talk(page(200)), Operation.START),
+        "A start that gets 404 with a web page": told(Talk(page(404)), Operation.START),
+        "A start that gets 403 with a web page": told(Talk(page(403)), Operation.START),
+        "A later start that gets 403 with a web page": told(_answered(page(403)), Operation.START),
         "A start that gets 404, and a text that no API sends for an unknown domain": told(Talk(api), Operation.START),
-        "A start that gets 405": told(Talk(method), Operation.START),
-        "A start that gets a compressed page": told(Talk(coded), Operation.START),
+        "A start that gets 405": told(Talk(Fault(status=405, body=b"")), Operation.START),
         "A start that gets 404, and the API's text": told(Talk(unknown), Operation.START),
-        "The first read of a job gets a web page": told(Talk(page)),
-        "A later read of a job gets a web page": told(Talk(page, job=job)),
+        "A start at an address with a version": told(Talk(repeated, base_url=f"{API_URL}/v1"), Operation.START),
+        "A read at an address with a version": told(Talk(repeated, base_url=f"{API_URL}/v1")),
+        "The first read of a job gets 404 with a web page": told(Talk(page(404))),
+        "A later read of a job gets 403 with a web page": told(_answered(page(403), tolerance=9)),
+        "A later read of a job gets a web page": told(_answered(page(200), tolerance=9)),
+        "A later read of a job gets a redirect": told(
+            _answered(Fault(status=302, headers={"Location": "https://login.example.com/x"}))
+        ),
     }
+
+
+def _answered(trouble: Trouble, **options: Any) -> Talk:
+    talk = Talk(trouble, **options)
+    talk.api.has_answered = True
+    return talk
 
 
 def _outages() -> dict[str, str]:
@@ -126,7 +135,7 @@ def _outages() -> dict[str, str]:
         return told(Talk(Fault(status=502), tolerance=tolerance, seconds=seconds, jitter=lambda _: tolerance))
 
     def lost(first: Step = None, **flags: Any) -> str:
-        def lose(_request: AbortableRequest) -> Trouble:
+        def lose(_sent: Sent) -> Trouble:
             raise NetworkError(EXAMPLE, **{"maybe_processed": False, **flags})
 
         talk = Talk(first, lose, tolerance=100) if first else Talk(lose, tolerance=100)
@@ -135,10 +144,6 @@ def _outages() -> dict[str, str]:
         return told(talk)
 
     asked = Fault(status=429, headers={"Retry-After": "108000"})
-    alone = Talk(Fault(status=500), tolerance=100)
-    alone.clock.on_sleep = lambda: setattr(alone.api.breaker, "answered_at", alone.clock.monotonic())
-    full = Talk(asked, tolerance=100)
-    full.clock.on_sleep = lambda: setattr(full.api.breaker, "answered_at", full.clock.monotonic())
     quoted = Fault(status=500, json={"error": "disk full"})
     return {
         "Attempts that take 9 s": lasting(9, 100),
@@ -148,8 +153,7 @@ def _outages() -> dict[str, str]:
         "A start after another error": told(
             Talk(Fault(status=429), Fault(status=503, headers={"Retry-After": "9"}), tolerance=9), Operation.START
         ),
-        "One job while the others get responses": told(alone),
-        "A full platform while the others get responses": told(full),
+        "A read that is refused, with a pause": told(Talk(asked, tolerance=100)),
         "The last of several errors": told(Talk(Fault(status=502), quoted, tolerance=1)),
         "The last of several errors before a deadline": told(Talk(Fault(status=502), quoted), deadline=1),
         "A new job that stays unknown": told(Talk(Fault(status=404), tolerance=9, job=started_job())),
@@ -163,7 +167,7 @@ def _outages() -> dict[str, str]:
 
 
 def _cancelled() -> str:
-    def cancel(_request: AbortableRequest) -> Trouble:
+    def cancel(_sent: Sent) -> Trouble:
         raise Cancelled("cancelled")
 
     talk = Talk(cancel)
@@ -177,20 +181,21 @@ def _invalid() -> dict[str, str]:
     mixed_up = Talk(Fault(json={"jobId": "se_1"}), others=[other])
     mixed_up.api.start_export(other, {})
 
-    def refuse(_body: object) -> None:
-        raise ValueError("an example of an error")
-
-    invalid = Talk(Fault(json={}))
-    call = Call(job=invalid.job, request=Request(method="POST", url="/an/example"), read=refuse, idempotent=False)
-    with pytest.raises(ActionError) as caught:
-        invalid.api.send(call)
     echo = Fault(json={"status": "running", "jobId": f"se_{ADMIN_KEY}"})
     return {
         "A start that gets the job of another domain": told(mixed_up, Operation.START),
         "The status of another agent job": told(
             Talk(Fault(json={"id": "aj_2" * 40, "status": "active"}), job=agent_job()), Operation.READ_AGENT
         ),
-        "A start that gets invalid fields": "\n".join(text_of(caught.value)),
+        "A start that gets no id": told(Talk(Fault(json={"id": "se_1"})), Operation.START),
+        "A start while an export runs": told(
+            Talk(Fault(status=409, json={"error": "another export is in progress", "jobId": "se_9"})), Operation.START
+        ),
+        "A job that is not known any more": told(_answered(Fault(status=404, json={"error": "job not found"}))),
+        "The reason in another field": told(
+            Talk(Fault(status=422, json={"detail": [{"loc": ["body", "domain"], "msg": "required"}]}))
+        ),
+        "A bundle that is not packed yet": told(Talk(Fault(status=202), tolerance=9), Operation.BUNDLE),
         "A start that gets the key": told(Talk(echo), Operation.START),
         "A status with the key": told(Talk(echo)),
         "A body without a type": told(Talk(Fault(body=b"{", headers={"Content-Type": ""}), tolerance=1)),

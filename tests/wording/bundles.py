@@ -16,6 +16,7 @@ from docs_platform_action import errors
 from docs_platform_action.bundle import transcoding
 from docs_platform_action.errors import ActionError, NotFound, Unavailable
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.transport import Transport
 from docs_platform_action.inputs.settings import DeliverySettings
 from docs_platform_action.models import Bundle
 from docs_platform_action.ownership import Owner
@@ -25,7 +26,7 @@ from tests.unit.bundle import test_download as downloads
 from tests.unit.bundle import test_storage as storages
 from tests.unit.bundle import test_transcoding as contents
 from tests.unit.bundle.test_deliver import BUNDLE, Delivery
-from tests.unit.fakes import FakeAdapter, Redirecting
+from tests.unit.fakes import FakeTransport, Redirecting
 from tests.wording.page import Sections
 
 SHARED = {
@@ -47,8 +48,13 @@ def sections() -> Sections:
             "Content that is not a bundle": _once(_of_content(name) for name in contents.NOT_BUNDLES),
             "Redirects of the storage": _once(_of_redirect(location) for location in (*storages.UNSAFE, "/a")),
             "Storages that are too slow": {
-                "No response": _of_storage(storages.too_late()[0]),
-                "A response that nearly stops": _of_storage(storages.too_slow()),
+                "No response": _of_storage(storages.LateRedirect(61)),
+                "A response that nearly stops": _of_storage(storages.SlowBundle(b"a", 60)),
+            },
+            "A redirect without an address": {
+                "Of another region": _of_storage(
+                    FakeTransport(301, b"<Error><Code>PermanentRedirect</Code><Message>An example.</Message></Error>")
+                )
             },
             "Faults of the file system": _once(_of_fault(name) for name in deliveries.FAULTS),
             "Disks that are too small": {
@@ -123,9 +129,9 @@ def _of_redirect(location: str) -> tuple[str, str]:
     return repr(location), _of_storage(Redirecting(*[location] * 9))
 
 
-def _of_storage(adapter: FakeAdapter) -> str:
+def _of_storage(transport: Transport) -> str:
     try:
-        storages.FakeStorage(adapter).get("https://s.example.com/a")
+        storages.FakeStorage(transport).get("https://s.example.com/a")
     except ActionError as error:
         return _lines(error)
     except NetworkError as error:

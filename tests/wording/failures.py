@@ -9,10 +9,10 @@ from unittest.mock import patch
 
 from docs_platform_action import main
 from docs_platform_action.errors import ActionError, Cancelled, InternalError
-from docs_platform_action.http.client import Request
-from docs_platform_action.http.proxy import UnusableProxyError
+from docs_platform_action.http.transport import Request
+from docs_platform_action.http.trust import UnusableServerError
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle, ExportJob, StartedExport
+from docs_platform_action.models import Bundle, ExportJob
 from docs_platform_action.report.failures import failure_lines
 from tests.wording.page import Sections
 
@@ -33,7 +33,6 @@ def sections() -> Sections:
             "While a start request has no response": _cancelled(Job(mode="export", began_at=100.0, start_request=in_flight)),
         },
         "What is wrong with a response of the API": {
-            "Of the start": _error_of(StartedExport.from_json),
             "Of the status": _error_of(ExportJob.from_json),
             "Of the link": _error_of(Bundle.from_json),
         },
@@ -63,6 +62,6 @@ def _no_proxy() -> str:
     with patch.dict("os.environ", {"NO_PROXY": "\udcff/8"}):
         try:
             main._proxies_for("https://192.0.2.1")  # noqa: SLF001  # the only part of `main` with such an error
-        except UnusableProxyError as error:
-            return f"{error}\n{error.cause}\n{error.remedy}"
+        except UnusableServerError as error:
+            return "\n".join([*error.details, error.cause, error.remedy])
     return "no error"

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from docs_platform_action.api.admin_api import DeadlineExceeded
-from docs_platform_action.errors import ActionError, Forbidden, NotFound
+from docs_platform_action.errors import ActionError, Forbidden, Unavailable
 from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.runner import MAX_FAILED_RENEWALS
@@ -18,9 +17,7 @@ from tests.unit.jobs.scripted import AGENT, Scripted
 from tests.unit.jobs.test_runner import FakeApi, Jobs, fails_with, links_for, succeed
 from tests.wording.page import Sections
 
-OUTAGE: Final = DeadlineExceeded(
-    "an example of an error", details=("An example of a detail.",), cause="A cause.", remedy="A remedy."
-)
+OUTAGE: Final = Unavailable("an example of an error", details=("An example of a detail.",), cause="A cause.", remedy="A remedy.")
 SITE: Final = OutputPath(path=Path("/w/site"), root=Path("/w"), name="site")
 COMPLETED: Final = ExportJob(status="completed")
 
@@ -34,7 +31,11 @@ def sections() -> Sections:
             "It ended without a pull request, and `require-pr` is set": _text(
                 _agent(AgentJob(status="completed"), require_pr=True).failure()
             ),
-            "It was archived": _warning_about_an_archived_job(),
+            "Its link cannot be used, and `require-pr` is set": _text(
+                _agent(AgentJob(status="completed", unusable_pr_link="an example"), require_pr=True).failure()
+            ),
+            "Its link cannot be used": _warning_about(AgentJob(status="completed", unusable_pr_link="an example")),
+            "It was archived": _warning_about(AgentJob(status="archived")),
         },
         "A job that has not ended in time": {title: _text(scripted.failure()) for title, scripted in _late_jobs().items()},
         "Several jobs": {
@@ -45,13 +46,10 @@ def sections() -> Sections:
 
 
 def _failing_exports() -> Mapping[str, Scripted]:
-    gone = NotFound("an example of an error", details=("An example of a detail.",))
     min_pages = DeliverySettings(min_pages=1413)
     return {
         "It failed": Scripted(ExportJob(status="failed")),
         "It failed, and the API gave a reason": Scripted(ExportJob(status="failed", error="an example of a reason")),
-        "It is not known to the platform that started it": Scripted(gone),
-        "It is completed, but has no bundle": Scripted(COMPLETED, bundle=gone),
         "It has too few pages": Scripted(ExportJob(status="completed", page_count=1412), delivery=min_pages),
         "It has one page, but needs two": Scripted(
             ExportJob(status="completed", page_count=1), delivery=DeliverySettings(site=SITE, min_pages=2)
@@ -74,17 +72,28 @@ def _late_jobs() -> Mapping[str, Scripted]:
         "It has rendered one page": running(page_count=1),
         "It is queued": Scripted(ExportJob(status="queued", progress=0.0)),
         "It has an unknown status": Scripted(ExportJob(status="polishing", progress=100.0, page_count=7)),
-        "It was running before an outage": Scripted(ExportJob(status="running"), OUTAGE),
-        "It could not be read because of an outage": Scripted(OUTAGE, job_id="se_1"),
+        "It was running before an outage": _Lasting(ExportJob(status="running"), OUTAGE),
+        "It could not be read because of an outage": _Lasting(OUTAGE, job_id="se_1"),
     }
+
+
+class _Lasting(Scripted):
+    """An outage lasts until the deadline."""
+
+    def read_export(self, job: Job, *, deadline: float) -> Any:
+        try:
+            return super().read_export(job, deadline=deadline)
+        except Unavailable:
+            self.clock.advance(deadline - self.clock.monotonic())
+            raise
 
 
 def _agent(*readings: AgentJob, **changes: Any) -> Scripted:
     return Scripted(*readings, settings=AGENT, **changes)
 
 
-def _warning_about_an_archived_job() -> str:
-    agent = _agent(AgentJob(status="archived"))
+def _warning_about(reading: AgentJob) -> str:
+    agent = _agent(reading)
     agent.run()
     ((lines,),) = agent.events.of("warning")
     return "\n".join(lines)

@@ -5,20 +5,21 @@ a part of what [the API](api.md) says.
 """
 
 import gzip
+import ssl
+import threading
+from unittest.mock import patch
 
-from docs_platform_action.errors import Unavailable
-from docs_platform_action.http.client import Request, Timeouts
-from docs_platform_action.http.faults import NetworkError, UntrustedCertificateError
-from docs_platform_action.http.proxy import UnusableProxyError, check_proxy
-from docs_platform_action.http.tls import handshake_advice
-from tests.unit.fakes import BASE_URL, FakeAdapter, http_client
-from tests.unit.http.test_faults import ERRORS, TUNNELING, fetch, message_of, wrapped
-from tests.unit.http.test_tls import REASONS
+from docs_platform_action.errors import InternalError, Unavailable
+from docs_platform_action.http.faults import NetworkError, translated
+from docs_platform_action.http.transport import Request, Timeouts, Transport
+from docs_platform_action.http.trust import UnusableServerError, check_proxy, untrusted_certificate
+from tests.unit.fakes import BASE_URL, FakeTransport, http_client
+from tests.unit.http.test_faults import ERRORS, message_of
 from tests.wording.api import text_of
 from tests.wording.page import Sections
 
 SERVER, ADDRESS = "the API at api.example.com", "`base-url`"
-CERTIFICATES = {"expired": 10, "not valid yet": 9, "of another host": 62, "of another address": 64, "of an unknown authority": 18}
+CERTIFICATES = {"expired": 10, "of another host": 62, "of an unknown authority": 18}
 
 
 def sections() -> Sections:
@@ -29,52 +30,76 @@ def sections() -> Sections:
             "\n".join(name for name in messages if messages[name] == message): message
             for message in dict.fromkeys(messages.values())
         }
-        | {"Damaged compression": _damaged()},
+        | {"Damaged compression": _damaged(), "The time is up": _given_up(), "No more threads": _without_threads()},
         "A certificate that is not trusted": {
             f"{name}{', of a proxy' * is_proxy}": _untrusted(code, is_proxy=is_proxy)
             for name, code in CERTIFICATES.items()
             for is_proxy in (False, True)
         },
-        "A TLS handshake that fails": {
-            f"{reason}{', of a proxy' * is_proxy}": _handshake(reason, is_proxy=is_proxy)
-            for reason in REASONS
-            for is_proxy in (False, True)
+        "The likely cause": {
+            "A server without TLS": _advice(is_without_tls=True),
         },
         "A proxy that cannot be used": {
             "An address that is not valid": _unusable("proxy:port"),
             "A SOCKS proxy": _unusable("socks5://proxy.example.com:1080"),
-            "A proxy that requires other credentials": _unusable(None),
+            "A proxy that requires other credentials": _refused(),
         },
     }
 
 
 def _damaged() -> str:
-    adapter = FakeAdapter(200, gzip.compress(b"{}")[:-1], {"Content-Encoding": "gzip"})
+    transport = FakeTransport(200, gzip.compress(b"{}")[:-1], {"Content-Encoding": "gzip"})
     try:
-        with http_client(adapter).send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}) as response:
+        with http_client(transport).send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}) as response:
             response.read(100)
     except NetworkError as error:
         return error.message
     return "read"
 
 
+def _given_up() -> str:
+    transport = FakeTransport()
+    http_client(transport).send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}).__enter__()
+    exchange = transport.requests[0].exchange
+    after = exchange.given_up().message
+    exchange.request.maybe_processed = False
+    return f"{exchange.given_up().message}\n{after}"
+
+
+def _without_threads() -> str:
+    with patch.object(threading.Thread, "start", side_effect=RuntimeError):
+        try:
+            http_client(Transport(ssl.create_default_context())).send(
+                Request(method="GET", url=BASE_URL), Timeouts(), headers={}
+            ).__enter__()
+        except InternalError as error:
+            return "\n".join(text_of(error))
+    return "sent"
+
+
 def _untrusted(code: int, *, is_proxy: bool) -> str:
-    error = UntrustedCertificateError("an example of a reason.", code=code, is_proxy_error=is_proxy)
+    cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    cause.verify_message, cause.verify_code = "an example of a reason.", code
+    error = untrusted_certificate(cause, is_proxy_error=is_proxy)
     return "\n".join(text_of(error.failure(Unavailable, SERVER, ADDRESS)))
 
 
-def _handshake(reason: str, *, is_proxy: bool) -> str:
-    advice = handshake_advice(reason, ADDRESS, is_proxy=is_proxy)
+def _advice(**flags: bool) -> str:
+    advice = NetworkError("an example of an error", maybe_processed=False, **flags).advice_for(ADDRESS)
     assert advice is not None
     return f"{advice['cause']}\n{advice['remedy']}"
 
 
-def _unusable(address: str | None) -> str:
+def _unusable(address: str) -> str:
     try:
-        if address is None:
-            fetch(wrapped(OSError()), {**TUNNELING, "proxy_status": 407})
-        else:
-            check_proxy(address)
-    except UnusableProxyError as error:
+        check_proxy(address)
+    except UnusableServerError as error:
         return "\n".join(text_of(error.failure(Unavailable, SERVER, ADDRESS)))
     return "used"
+
+
+def _refused() -> str:
+    refusal = OSError("Tunnel connection failed: 407 Proxy Authentication Required")
+    error = translated(refusal, "api.example.com", through_proxy=True, maybe_processed=False)
+    assert isinstance(error, UnusableServerError)
+    return "\n".join(text_of(error.failure(Unavailable, SERVER, ADDRESS)))

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from docs_platform_action.errors import Cancelled, InvalidBundle, InvalidInput, JobFailed, Rejected, TimedOut, Unauthorized
-from docs_platform_action.http.client import Request
+from docs_platform_action.http.transport import Request
 from docs_platform_action.job import RUN, Job
 from docs_platform_action.models import AgentJob, Bundle, ExportJob
 from tests.page.samples import NOW, URL, cancelled, failed, good, phases, refused, unavailable

@@ -2,15 +2,15 @@
 
 import contextlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ..http.client import HttpClient, Request, Timeouts
+from ..http.client import HttpClient
 from ..http.faults import NetworkError, request_id_of
-from ..models import parse_time
+from ..http.retry import read_retry_after
+from ..http.transport import Request, Timeouts
 
 MAX_RESPONSE_BYTES: Final = 1024 * 1024
 
@@ -20,17 +20,15 @@ _AS_GIVEN: Final = ("jobId", "bundleUrl", "prLink")
 
 @dataclass(frozen=True, kw_only=True)
 class ApiResponse:
-    """A response of the API. `body` is the JSON value without the key, or `None` if it is not JSON. `size` is in bytes.
-
-    `unknown_coding` is the `Content-Encoding` of a body that could not be decoded.
-    """
+    """A response of the API. `body` is the JSON value without the key, `None` if it is not JSON. `description` is for people."""
 
     status: int
     headers: Mapping[str, str]
     body: object
-    size: int
+    description: str
+    is_web_page: bool
+    retry_after_seconds: float | None
     request_id: str | None
-    unknown_coding: str = ""
 
 
 class ApiClient:
@@ -48,53 +46,45 @@ class ApiClient:
 
     def field_with_key(self, body: Mapping[str, object]) -> str | None:
         """Return the name of a field that must be used as it is, but contains the whole key."""
-        fields = ((name, body.get(name)) for name in _AS_GIVEN)
-        return next(
-            (name for name, value in fields if isinstance(value, str) and self._client.redactor.has_whole_key(value)), None
-        )
+        return next((name for name in _AS_GIVEN if self._client.redactor.has_whole_key(str(body.get(name)))), None)
 
-    def show_job_id(self, body: Mapping[str, object]) -> None:
-        """Show the id of a job that the platform has started from now on, even if it shares characters with the key."""
-        if isinstance(job_id := body.get("jobId"), str):
-            self._client.redactor.show([job_id])
+    def show_job_id(self, job_id: str) -> None:
+        """Show a job's id from now on, even if it shares characters with the key."""
+        self._client.redactor.show([job_id])
 
-    def send(self, request: Request, timeouts: Timeouts, *, new_connection: bool = False) -> ApiResponse:
-        """Send a request and return the response.
-
-        Raises `NetworkError`, `UntrustedCertificateError`, `UnusableProxyError`, and `Cancelled` once requests are stopped.
-        """
+    def send(self, request: Request, timeouts: Timeouts) -> ApiResponse:
+        """Send a request and return the response. Raises `NetworkError`, `UnusableServerError` and `Cancelled`."""
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
-        with self._client.send(
-            request, timeouts, base_url=self.base_url, headers=headers, new_connection=new_connection
-        ) as response:
+        with self._client.send(request, timeouts, base_url=self.base_url, headers=headers) as response:
             is_success, content = 200 <= response.status < 300, b""
             # the body of an error only explains it
             with contextlib.nullcontext() if is_success else contextlib.suppress(NetworkError):
                 content = response.read(MAX_RESPONSE_BYTES + 1)
             if len(content) > MAX_RESPONSE_BYTES and is_success:
                 raise NetworkError(f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024} KiB", maybe_processed=True)
+        body, start = self._read_json(content), content[:100].lstrip().lower()
+        content_type = response.headers.get("Content-Type", "no content type").split(";")[0]
+        coding = f", Content-Encoding {coded}" if (coded := response.headers.get("Content-Encoding")) else ""
         return ApiResponse(
             status=response.status,
             headers=response.headers,
-            body=self._read_json(content),
-            size=len(content),
+            body=body,
+            description=f"{content_type}, {len(content)} bytes{coding}",
+            is_web_page=body is None and ("html" in content_type.lower() or start.startswith((b"<!doctype html", b"<html"))),
+            retry_after_seconds=read_retry_after(response.headers, self._client.clock.now()),
             request_id=request_id_of(response.headers),
-            unknown_coding=response.unknown_coding,
         )
 
     def _read_json(self, content: bytes) -> object:
         try:
-            text = content.decode("utf-8-sig", "surrogateescape")
-            # Python does not convert integers of too many digits
-            return self._without_key(json.loads(text, parse_int=lambda digits: int(digits) if len(digits) <= 400 else math.inf))
+            return self._without_key(json.loads(content.decode("utf-8-sig", "surrogateescape")))
         except (ValueError, RecursionError):
             return None
 
     def _without_key(self, value: Any) -> Any:
-        """Hide the key where the server echoes it in a JSON value, but in dates and in the fields that are used as given."""
+        """Hide the key where the server echoes it in a JSON value, but not in the fields that are used as given."""
         if isinstance(value, str):
-            hidden = self._client.redactor.hide_keys(value)
-            return value if hidden != value and parse_time(value) is not None else hidden
+            return self._client.redactor.hide_keys(value)
         if isinstance(value, list):
             return [self._without_key(item) for item in value]
         if isinstance(value, dict):

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 from ..context import Context
 from ..errors import Advice, DownloadFailed
 from ..http.faults import NetworkError
-from ..http.retry import PROXY, TEMPORARY_STATUSES, Retry, TransientError, read_retry_after
+from ..http.retry import TEMPORARY_STATUSES, Retry, TransientError, backoff_pauses, read_retry_after
 from ..job import Job
 from ..models import STORAGE, Bundle, Downloaded
 from ..text import format_seconds
@@ -54,7 +54,7 @@ class Download:
         self._context = context
         self._events = context.events
         self._folders = folders
-        self._retry = self._new_retry()
+        self._begin_retries()
         self._partial = PartialBundle(file)
         self._transcoding = Transcoding()
         self._next_progress_at = _MIN_PROGRESS_BYTES
@@ -65,7 +65,7 @@ class Download:
     def run(self) -> Downloaded:
         """Download the bundle. Raises `OSError`, `Cancelled`, `DownloadFailed` and the errors of `AdminApi.make_bundle`."""
         while not self._attempt():
-            self._context.clock.sleep(self._retry.ready_at - self._context.clock.monotonic())
+            self._context.clock.sleep(self._retry.begins_at() - self._context.clock.monotonic())
         self._record_progress()
         partial, transcoding = self._partial, self._transcoding
         return Downloaded(size=partial.received, sha256=partial.sha256.hexdigest(), was_transcoded=transcoding.was_decompressed)
@@ -75,47 +75,47 @@ class Download:
         assert self._job.bundle is not None  # noqa: S101  # a job with a bundle to download has a link; for the type checker
         return self._job.bundle
 
-    def _new_retry(self) -> Retry:
-        return Retry(tolerance_seconds=self._context.outage_tolerance_seconds, started_at=self._context.clock.monotonic())
+    def _begin_retries(self) -> None:
+        self._progressed_at, self._pauses = self._context.clock.monotonic(), backoff_pauses()
+        self._retry = Retry(tolerance_seconds=self._context.api.outage_tolerance_seconds, next_attempt_at=self._progressed_at)
 
     def _attempt(self) -> bool:
         """Return whether the rest of the bundle was received. Raises `DownloadFailed` if there is no further attempt."""
-        began_at = self._context.clock.monotonic()
         try:
-            self._receive_rest(self._retry.attempt_seconds(began_at))
+            self._receive_rest(self._retry.attempt_seconds(self._context.clock.monotonic()))
         except TransientError as error:
-            self._record_failure(error, began_at)
+            self._record_failure(error)
             return False
         return True
 
-    def _record_failure(self, error: TransientError, began_at: float) -> None:
-        now = self._context.clock.monotonic()
+    def _record_failure(self, error: TransientError) -> None:
+        now, is_first = self._context.clock.monotonic(), self._retry.error is None
         try:
-            self._retry = retry = self._retry.increment(error, began_at=began_at, now=now)
+            self._retry = retry = self._retry.increment(error, now, pause_seconds=next(self._pauses))
         except TransientError:
-            outage = format_seconds(now - self._retry.started_at)
+            outage = format_seconds(now - self._progressed_at)
             raise DownloadFailed(
                 "the bundle could not be downloaded completely",
                 details=(f"No successful response for {outage}. Last error: {error.message}.",),
                 request_id=error.request_id,
                 **error.advice,
             ) from error
-        if retry.failures == 1:
-            budget, pause = retry.last_attempt_at - now, retry.ready_at - now
+        if is_first:
+            budget, pause = retry.last_attempt_at - now, retry.begins_at() - now
             self._events.retrying(self._job, STORAGE, error.message, budget_seconds=budget, pause_seconds=pause)
 
     def _record_progress(self) -> None:
-        if self._retry.failures:
+        if self._retry.error is not None:
             after_seconds = self._context.clock.monotonic() - self._retry.failing_since
             self._events.recovered(self._job, STORAGE, after_seconds=after_seconds)
-        self._retry = self._new_retry()
+        self._begin_retries()
 
     def _receive_rest(self, within_seconds: float) -> None:
         try:
             while not self._request(within_seconds):
                 pass
         except NetworkError as error:
-            advice = PROXY if error.is_proxy_error else _UNAVAILABLE if error.maybe_processed else _UNREACHABLE
+            advice = _UNAVAILABLE if error.maybe_processed else _UNREACHABLE
             advice = error.advice_for("the link, which the platform makes") or advice
             raise TransientError(f"{error.message}{self._partial.error_suffix}", advice=advice) from error
         if self._partial.received < (self._partial.size or 0):  # the storage sent fewer bytes than were requested
@@ -227,7 +227,7 @@ class Download:
         return TransientError(
             f"{message}{self._partial.error_suffix}",
             advice=_UNAVAILABLE,
-            retry_after_seconds=read_retry_after(response.headers, self._context.clock.now()),
+            retry_after_seconds=read_retry_after(response.headers, self._context.clock.now()) or 0.0,
             request_id=response.request_id,
         )
 

@@ -40,7 +40,7 @@ class PartialBundle:
 
     def set_source(self, link: str, response: StorageResponse) -> None:
         """Record where the bytes come from, if the response can be resumed: one compressed on the fly cannot."""
-        if response.validator is not None and not (response.is_encoded and response.length is None):
+        if response.validator is not None and not (response.codings and response.length is None):
             self._link, self._address, self.validator = address_of(link), response.address, response.validator
             self._codings = response.codings
 

@@ -7,7 +7,7 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -15,9 +15,11 @@ from requests.models import REDIRECT_STATI
 
 from ..context import Context
 from ..errors import DownloadFailed
-from ..http.client import Request, Response, Timeouts
-from ..http.faults import NetworkError, ResponseTimeout, UntrustedCertificateError, request_id_of
-from ..http.proxy import UnusableProxyError
+from ..http.client import Response
+from ..http.faults import NetworkError, ResponseTimeout, request_id_of
+from ..http.retry import http_date
+from ..http.transport import Request, Timeouts
+from ..http.trust import UnusableServerError
 from ..job import Job
 from ..models import UNUSABLE, is_bundle_url
 from ..redaction import Redactor
@@ -61,11 +63,6 @@ class StorageResponse:
         return [name for name in names if name not in {"", "identity"}]
 
     @property
-    def is_encoded(self) -> bool:
-        """Whether the body has a `Content-Encoding`."""
-        return bool(self.codings)
-
-    @property
     def is_stored_as_gzip(self) -> bool:
         """Whether the object is stored as gzip, however it was sent (source: Google Cloud Storage, XML API headers)."""
         return self.headers.get("X-Goog-Stored-Content-Encoding", "").lower() == "gzip"
@@ -81,7 +78,7 @@ class StorageResponse:
         etag, modified = self.headers.get("ETag", ""), self.headers.get("Last-Modified", "")
         if etag:
             return Validator("ETag", etag) if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
-        modified_at, sent_at = _http_date(modified), _http_date(self.headers.get("Date", ""))
+        modified_at, sent_at = http_date(modified), http_date(self.headers.get("Date", ""))
         # a date is strong if the bundle was not replaced within the same second (section 8.8.2.2)
         is_strong = modified_at is not None and sent_at is not None and sent_at - modified_at >= timedelta(seconds=1)
         return Validator("Last-Modified", modified) if is_strong else None
@@ -108,29 +105,25 @@ def request_bundle(
 
     Raises `DownloadFailed` for what a retry cannot change, and, also while `pieces` are read, `Cancelled` and `NetworkError`.
     """
-    seconds = min(within_seconds, HEAD_SECONDS)
-    timeouts = Timeouts(idle_seconds=IDLE_SECONDS, total_seconds=seconds)
-    # a connection for each request: an idle one may be dead
-    headers = {"Accept": "*/*", "Connection": "close", **headers}
+    timeouts = Timeouts(idle_seconds=IDLE_SECONDS, total_seconds=min(within_seconds, HEAD_SECONDS))
     for _ in range(MAX_REDIRECTS + 1):
         host = netloc_of(url)
         with (
-            _errors_of_storage(host, seconds),
-            context.client.send(Request(method="GET", url=url), timeouts, headers=headers, new_connection=True) as response,
+            _errors_of_storage(host),
+            context.client.send(Request(method="GET", url=url), timeouts, headers={"Accept": "*/*", **headers}) as response,
         ):
+            is_bundle = response.status in {200, 206}
+            received = StorageResponse(
+                status=response.status,
+                headers=response.headers,
+                address=address_of(url),
+                pieces=_bundle_pieces(response, host) if is_bundle else response.pieces,
+                redactor=context.client.redactor,
+            )
             if response.status not in REDIRECT_STATI:
-                is_bundle = response.status in {200, 206}
-                if is_bundle:
-                    context.client.in_flight.extend(response.exchange, SLOW_SECONDS)
-                yield StorageResponse(
-                    status=response.status,
-                    headers=response.headers,
-                    address=address_of(url),
-                    pieces=_bundle_pieces(response, host, context) if is_bundle else response.pieces(),
-                    redactor=context.client.redactor,
-                )
+                yield received
                 return
-            url = _redirected(url, response.headers.get("Location", ""), response.status)
+            url = _redirected(url, received)
             timeouts = replace(timeouts, total_seconds=response.exchange.remaining_seconds)
         context.events.link_redirected(job, url)
     raise DownloadFailed(
@@ -145,41 +138,40 @@ def address_of(link: str) -> str:
     return f"{urlsplit(link).scheme}://{without_query(link)}"
 
 
-def _bundle_pieces(response: Response, host: str, context: Context) -> Iterator[bytes]:
+def _bundle_pieces(response: Response, host: str) -> Iterator[bytes]:
     """Yield the body while it arrives at `MIN_BYTES_PER_SECOND` or faster."""
     received = 0
+    response.exchange.extend(SLOW_SECONDS)
     try:
-        for piece in response.pieces():
+        for piece in response.pieces:
             received += len(piece)
             if received >= MIN_BYTES_PER_SECOND * SLOW_SECONDS:
                 received = 0
-                context.client.in_flight.extend(response.exchange, SLOW_SECONDS)
+                response.exchange.extend(SLOW_SECONDS)
             yield piece
     except ResponseTimeout as error:
         raise NetworkError(f"{host} sent almost nothing for {SLOW_SECONDS:.3g} s", maybe_processed=True) from error
 
 
 @contextlib.contextmanager
-def _errors_of_storage(host: str, seconds: float) -> Iterator[None]:
-    """Raise the HTTP client's errors as the storage's. `seconds` is the time limit of the whole request, redirects included."""
+def _errors_of_storage(host: str) -> Iterator[None]:
+    """Raise the HTTP client's error about a server that cannot be used as the storage's."""
     try:
         yield
-    except ResponseTimeout as error:
-        message = f"{host} took longer than {seconds:.3g} s to respond"
-        raise NetworkError(message, maybe_processed=error.maybe_processed) from error
-    except (UntrustedCertificateError, UnusableProxyError) as error:
+    except UnusableServerError as error:
         raise error.failure(DownloadFailed, f"the storage at {host}", "the link, which the platform makes") from error
 
 
-def _http_date(value: str) -> datetime | None:
-    """Read a date in the only form that a client may send (RFC 9110, section 5.6.7)."""
-    try:
-        return datetime.strptime(value, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-
-
-def _redirected(url: str, location: str, status: int) -> str:
+def _redirected(url: str, response: StorageResponse) -> str:
+    location = response.headers.get("Location", "")
+    if not location:
+        raise DownloadFailed(
+            f"the storage redirects without an address ({response.status})",
+            details=(f"The storage returned {response.error_text()}.",),
+            cause="The platform makes links for another region or endpoint than that of the storage.",
+            remedy="Report it to the platform.",
+            request_id=response.request_id,
+        )
     with contextlib.suppress(UnicodeError):  # http.client decodes headers as Latin-1; most servers write UTF-8
         location = location.encode("latin-1").decode()
     try:
@@ -191,7 +183,7 @@ def _redirected(url: str, location: str, status: int) -> str:
         target = host = ""
     if not is_bundle_url(target):
         raise DownloadFailed(
-            f"the storage redirects to {host or 'an address that cannot be read'} ({status}), which is not an https address",
+            f"the storage redirects to {host or 'an unreadable address'} ({response.status}), which is not an https address",
             cause="The storage, or a gateway in front of it, is misconfigured, or something intercepts the runner's requests.",
             remedy="Report it to the platform, or to whoever runs this runner's network.",
         )

@@ -40,11 +40,11 @@ class Transcoding:
         """Return whether to request the bundle again, with the new `accepts_gzip`, to get the bytes as they are stored."""
         is_tar = begins_tar(start[:START_BYTES])
         was_decompressed = _was_decompressed(response, link, is_tar=is_tar)
-        may_be_decompressed = was_decompressed or (is_tar and response.length is None and not response.is_encoded)
+        may_be_decompressed = was_decompressed or (is_tar and response.length is None and not response.codings)
         if may_be_decompressed and not self._tried_gzip:
             self.accepts_gzip = self._tried_gzip = True
             return True
-        if self.accepts_gzip and response.is_encoded and response.length is None and not response.is_stored_as_gzip:
+        if self.accepts_gzip and response.codings and response.length is None and not response.is_stored_as_gzip:
             self.accepts_gzip = False
             return True
         self.was_decompressed = was_decompressed and response.is_stored_as_gzip
@@ -57,7 +57,7 @@ def read_archive_start(response: StorageResponse) -> bytes:
     while len(start) < START_BYTES and (piece := next(response.pieces, b"")):
         start += piece
     inside = start  # decompressed if the response has a `Content-Encoding`, because it may be a web page
-    if response.is_encoded and start.startswith(GZIP.magic):
+    if response.codings and start.startswith(GZIP.magic):
         while len(inside := _decompressed_start(start)) < START_BYTES and len(start) < MAX_START_BYTES:
             if not (piece := next(response.pieces, b"")):
                 break
@@ -87,7 +87,7 @@ def _decompressed_start(start: bytes) -> bytes:
 
 def _was_decompressed(response: StorageResponse, link: str, *, is_tar: bool) -> bool:
     """Return whether the object is stored as gzip, by its headers or names, but the response is not gzip."""
-    if response.is_encoded:
+    if response.codings:
         return False
     content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     names = (address_of(link), response.address)

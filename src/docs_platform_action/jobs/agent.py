@@ -26,5 +26,10 @@ def wait_for_agent(job: Job, settings: AgentSettings, context: Context) -> None:
             "If its work is still needed, start a new agent job.",
         ]
         context.events.warning(job, lines)
-    if job.pr_link is None and settings.require_pr:
+    if job.agent_job is not None and (unusable := job.agent_job.unusable_pr_link):
+        problem = f"The API's `prLink` is not an http or https address: '{unusable}'."
+        if settings.require_pr:
+            raise NoPullRequest("the link to its pull request cannot be used", details=(problem,), cause="")
+        context.events.warning(job, [f"{job.subject}: the link to its pull request cannot be used.", problem])
+    elif job.pr_link is None and settings.require_pr:
         raise NoPullRequest("it ended without a pull request")

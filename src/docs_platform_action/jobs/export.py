@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..context import Context
-from ..errors import JobFailed, NotFound, TooFewPages
+from ..errors import JobFailed, TooFewPages
 from ..inputs.settings import DeliverySettings, ExportSettings
 from ..job import BUNDLE, Job
 from ..models import ExportJob
@@ -23,15 +23,10 @@ def export_site(job: Job, settings: ExportSettings, context: Context) -> None:
     from ..bundle.deliver import deliver
     from .polling import poll
 
-    try:
-        poll(job, settings.waiting, context)
-        min_html_files = _check_export(job, settings.delivery, context)
-        job.start_phase(BUNDLE, context.clock.monotonic())
-        job.bundle = context.api.make_bundle(job)
-    except NotFound as error:
-        if not job.was_started_here:
-            raise
-        raise _lost_job_error(error, job) from error
+    poll(job, settings.waiting, context)
+    min_html_files = _check_export(job, settings.delivery, context)
+    job.start_phase(BUNDLE, context.clock.monotonic())
+    job.bundle = context.api.make_bundle(job)
     context.events.link_made(job)
     deliver(job, replace(settings.delivery, min_pages=min_html_files), context)
 
@@ -64,16 +59,3 @@ def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int
         pages = pluralize(page_count, "page")
         raise TooFewPages(f"the export has {pages}, fewer than the {min_pages:,} that `min-pages` asks for")
     return None
-
-
-def _lost_job_error(error: NotFound, job: Job) -> NotFound:
-    """Return the error for a 404 for a job that this run started."""
-    if job.status == ExportJob.COMPLETED:
-        summary = "the export is completed, but the platform made no bundle link (404)"
-        cause = "The bundle is not there yet, or the platform has removed it."
-        remedy = f"Run the action with `job-id: {job.job_id}` in a few minutes. If it fails again, export again."
-    else:
-        summary = f"the platform no longer knows the job that it started as {job.job_id} (404)"
-        cause = "It was removed, or the platform lost it."
-        remedy = f"Check the dashboard. If the job is there, collect it with `job-id: {job.job_id}`. If not, export again."
-    return NotFound(summary, details=error.details, cause=cause, remedy=remedy, request_id=error.request_id)

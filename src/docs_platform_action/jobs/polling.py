@@ -1,6 +1,5 @@
 """Polls a job until it has ended or its `timeout` has passed."""
 
-from ..api.admin_api import DeadlineExceeded
 from ..context import Context
 from ..errors import TimedOut, Unavailable
 from ..inputs.settings import WaitSettings
@@ -26,7 +25,9 @@ def poll(job: Job, settings: WaitSettings, context: Context) -> None:
         is_last = clock.monotonic() >= deadline
         try:
             reading = _read(job, deadline, context)
-        except DeadlineExceeded as error:
+        except Unavailable as error:
+            if clock.monotonic() < deadline:
+                raise
             raise timeout_error(job, settings.timeout_seconds, error) from error
         now = clock.monotonic()
         is_queued = reading.status == ExportJob.QUEUED

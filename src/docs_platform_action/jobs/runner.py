@@ -51,10 +51,6 @@ class Runner(Events):
 
     def run(self) -> None:
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
-        with self._context.client.in_flight.keep_watchdog():
-            self._run_all()
-
-    def _run_all(self) -> None:
         first, settings = self._queue.get_nowait()
         try:
             # alone until its id is known or it has failed: if the key or the host is wrong, the others would fail, too
@@ -116,12 +112,11 @@ class Runner(Events):
         # a job that ends from now on was cancelled too
         self.unfinished = [job for job in self._jobs if job.ended_at is None or job in self._renewing]
         self._context.clock.cancellation.cancel()
-        self._context.client.in_flight.stop()
         return START_GRACE_SECONDS if any(job.is_start_unconfirmed for job in self._jobs) else 0.0
 
     def abort(self) -> float:
         """End all requests. Return how many seconds the jobs get to clean up."""
-        self._context.client.in_flight.abort()
+        self._context.clock.cancellation.is_aborted = True
         return CLEANUP_GRACE_SECONDS if self._context.cleanups else ABORT_GRACE_SECONDS
 
     def job_known(self, job: Job) -> None:
@@ -130,13 +125,11 @@ class Runner(Events):
             self._start_workers()
 
     def _start_workers(self) -> None:
-        while len(self._workers) < self._max_workers:
-            worker = threading.Thread(target=self._work, daemon=True, name=f"work {len(self._workers) + 2}")
-            try:
+        with contextlib.suppress(RuntimeError):  # the machine allows no more threads: the existing ones run all jobs
+            while len(self._workers) < self._max_workers:
+                worker = threading.Thread(target=self._work, daemon=True, name=f"work {len(self._workers) + 2}")
                 worker.start()
-            except RuntimeError:  # the machine allows no more threads: the existing ones run all jobs
-                return
-            self._workers.append(worker)
+                self._workers.append(worker)
 
     def _work(self) -> None:
         with contextlib.suppress(Cancelled):  # the main thread reports it

@@ -81,6 +81,6 @@ def how_to_collect(job: Job, error: ActionError, *, subject: str = "") -> str:
     subject, attach = subject or f"Job {job.job_id}", f"with `job-id: {job.job_id}`"
     if job.mode == EXPORT and job.status == ExportJob.COMPLETED:
         return f"{subject} is completed. A run {attach} makes its bundle link without exporting again."
-    if job.has_ended or not job.api_responded:
+    if job.has_ended or not (job.was_started_here or job.status is not None):
         return ""
     return f"{subject} continues at the platform. Collect it in a later run {attach}."

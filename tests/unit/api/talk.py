@@ -9,22 +9,20 @@ import pytest
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import ActionError
-from docs_platform_action.http.circuit_breaker import CircuitBreaker
-from docs_platform_action.http.connection import AbortableRequest, InFlight
+from docs_platform_action.http.pacing import Pacer
 from docs_platform_action.job import Job
 from docs_platform_action.models import AGENT, API, EXPORT
 from tests.faults import Operation
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import RecordedEvents, http_client
-from tests.virtual_platform import API_URL, Trouble, VirtualPlatform
-from tests.virtual_run import without_watchdog
+from tests.virtual_platform import API_URL, Sent, Trouble, VirtualPlatform
 from tests.virtual_time import BEGINNING, VirtualClock
 
 DOMAIN = "docs.example.com"
 EXPORT_ID = "export-finished"
 PROJECT, AGENT_ID = "demo-project", "agent-pull-request"
 
-Step = Trouble | Callable[[AbortableRequest], Trouble]
+Step = Trouble | Callable[[Sent], Trouble]
 
 
 def whole(ceiling: float) -> float:
@@ -44,22 +42,21 @@ class Talk:
         job: Job | None = None,
         others: Sequence[Job] = (),
         proxies: Mapping[str, str] | None = None,
+        base_url: str = API_URL,
         **options: Any,
     ) -> None:
         self.clock = VirtualClock()
         self.job = job or Job(mode=EXPORT, domain=DOMAIN, job_id=EXPORT_ID)
         self.events = RecordedEvents()
-        self.sent: list[AbortableRequest] = []
+        self.sent: list[Sent] = []
         self.times: list[float] = []
         self._script = list(script) or [None]
         self.platform = VirtualPlatform(
             self.clock, trouble=self._next, seconds=lambda _request: seconds, **{"agent_seconds": 0.0, **options}
         )
         self.api = AdminApi(
-            client=ApiClient(
-                http_client(self.platform, in_flight=InFlight(self.clock), proxies=proxies), base_url=API_URL, key=ADMIN_KEY
-            ),
-            breaker=CircuitBreaker(self.clock),
+            client=ApiClient(http_client(self.platform, clock=self.clock, proxies=proxies), base_url=base_url, key=ADMIN_KEY),
+            pacer=Pacer(self.clock),
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
             events=self.events,
@@ -67,7 +64,7 @@ class Talk:
             jitter=jitter,
         )
 
-    def _next(self, request: AbortableRequest) -> Trouble:
+    def _next(self, request: Sent) -> Trouble:
         self.sent.append(request)
         self.times.append(round(self.clock.elapsed, 6))
         step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
@@ -76,14 +73,13 @@ class Talk:
     def call(self, operation: Operation, *, deadline: float = math.inf) -> Any:
         """Call the API. The deadline is in seconds from now."""
         at = self.clock.monotonic() + deadline
-        with without_watchdog():
-            if operation is Operation.START:
-                return self.api.start_export(self.job, {})
-            if operation is Operation.BUNDLE:
-                return self.api.make_bundle(self.job)
-            if operation is Operation.READ_AGENT:
-                return self.api.read_agent_job(self.job, deadline=at)
-            return self.api.read_export(self.job, deadline=at)
+        if operation is Operation.START:
+            return self.api.start_export(self.job, {})
+        if operation is Operation.BUNDLE:
+            return self.api.make_bundle(self.job)
+        if operation is Operation.READ_AGENT:
+            return self.api.read_agent_job(self.job, deadline=at)
+        return self.api.read_export(self.job, deadline=at)
 
     def read(self, *, deadline: float = math.inf) -> Any:
         return self.call(Operation.READ_EXPORT, deadline=deadline)
@@ -104,7 +100,12 @@ class Talk:
 
 
 def agent_job(job_id: str = AGENT_ID) -> Job:
-    return Job(mode=AGENT, project_id=PROJECT, job_id=job_id)
+    return Job(mode=AGENT, project_id=PROJECT, job_id=job_id, began_at=BEGINNING)
+
+
+def attached_job() -> Job:
+    """Return an export of another run that this run has just begun to wait for."""
+    return Job(mode=EXPORT, job_id=EXPORT_ID, began_at=BEGINNING)
 
 
 def started_job(clock_time: float = BEGINNING) -> Job:

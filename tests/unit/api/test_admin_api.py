@@ -7,15 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admin_api_simulator import Fault
-from docs_platform_action.api.admin_api import BUNDLE_TIMEOUT_SECONDS
-from docs_platform_action.errors import BadResponse, Unavailable
+from docs_platform_action.api.admin_api import BUNDLE_TIMEOUTS
+from docs_platform_action.errors import BadResponse
 from docs_platform_action.job import Job
 from docs_platform_action.models import EXPORT, is_job_id
 from tests.faults import Operation
 from tests.unit.api.talk import Talk, agent_job
 from tests.virtual_platform import API_URL
-
-FULL = Fault(status=429)
 
 
 def sent(talk: Talk) -> list[tuple[str | None, str, bytes | str | None]]:
@@ -23,12 +21,11 @@ def sent(talk: Talk) -> list[tuple[str | None, str, bytes | str | None]]:
 
 
 class TestStart:
-    def test_the_domain_is_posted_on_a_new_connection(self) -> None:
+    def test_the_domain_is_posted(self) -> None:
         talk = Talk(Fault(status=202, json={"jobId": "se_1", "status": "queued"}))
 
         assert talk.call(Operation.START).job_id == "se_1"
         assert sent(talk) == [("POST", "/v1/static-export/jobs", b'{"domain": "docs.example.com"}')]
-        assert talk.sent[0].exchange.new_connection
 
     def test_options_go_beside_it_and_never_replace_it(self) -> None:
         talk = Talk()
@@ -36,25 +33,6 @@ class TestStart:
         talk.api.start_export(talk.job, {"version": "v2", "domain": "other.example.com"})
 
         assert sent(talk)[0][2] == b'{"version": "v2", "domain": "docs.example.com"}'
-
-    def test_a_429_while_another_job_is_under_way_is_retried_without_an_end(self) -> None:
-        talk = Talk(*[FULL] * 30, None, others=[Job(mode=EXPORT, job_id="se_2")])
-
-        talk.call(Operation.START)
-
-        assert talk.clock.elapsed > 300
-        assert talk.retries == [(float("inf"), 1)]
-
-    def test_that_holds_for_the_last_attempt_in_an_outage_too(self) -> None:
-        talk = Talk(Fault(status=503, headers={"Retry-After": "999"}), FULL, None, others=[Job(mode=EXPORT, job_id="se_2")])
-
-        assert talk.call(Operation.START).job_id
-
-    def test_the_job_itself_does_not_count_as_another(self) -> None:
-        talk = Talk(FULL)
-        assert talk.job.is_under_way
-
-        assert isinstance(talk.failure(Operation.START), Unavailable)
 
     def test_the_job_of_another_domain_is_a_bad_response(self) -> None:
         other = Job(mode=EXPORT, domain="other.example.com")
@@ -72,19 +50,18 @@ class TestStart:
 
 
 class TestTheOthers:
-    def test_the_status_of_an_export_is_read_on_a_kept_connection(self) -> None:
+    def test_the_status_of_an_export_is_read(self) -> None:
         talk = Talk()
 
         assert talk.read().status == "completed"
         assert sent(talk) == [("GET", "/v1/static-export/jobs/export-finished", None)]
-        assert not talk.sent[0].exchange.new_connection
 
     def test_a_bundle_is_posted_without_a_body_and_with_a_long_timeout(self) -> None:
-        talk = Talk(seconds=BUNDLE_TIMEOUT_SECONDS - 1)
+        talk = Talk(seconds=BUNDLE_TIMEOUTS.total_seconds - 1)
 
         assert talk.call(Operation.BUNDLE).url.startswith("https://storage.example.com/")
         assert sent(talk) == [("POST", "/v1/static-export/jobs/export-finished/bundle", None)]
-        assert talk.sent[0].exchange.total_seconds == BUNDLE_TIMEOUT_SECONDS
+        assert talk.sent[0].exchange.timeouts == BUNDLE_TIMEOUTS
 
     def test_a_bundle_without_a_valid_link_is_final(self) -> None:
         talk = Talk(Fault(json={"bundleUrl": "http://storage.example.com/x"}))
@@ -150,7 +127,6 @@ class TestAgentJobs:
         ("job_id", "found"),
         [
             ("aj_1", "aj_2"),
-            ("aj_1", "AJ_1"),
             ("aj_1", " aj_1"),
             ("aj_1", "aj_2\n"),
             ("42", 43),
@@ -167,7 +143,13 @@ class TestAgentJobs:
 
     @pytest.mark.parametrize(
         ("job_id", "found"),
-        [("aj_1", "aj_1"), *(("aj_1", odd) for odd in (None, "", 7, True, [])), ("42", 42), (UUID, UUID.upper())],
+        [
+            ("aj_1", "aj_1"),
+            ("aj_1", "AJ_1"),
+            *(("aj_1", odd) for odd in (None, "", 7, True, [])),
+            ("42", 42),
+            (UUID, UUID.upper()),
+        ],
     )
     def test_an_id_that_names_no_other_job_is_accepted(self, job_id: str, found: object) -> None:
         talk = Talk(Fault(json={"id": found, "status": "completed"}), job=agent_job(job_id))

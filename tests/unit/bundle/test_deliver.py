@@ -62,6 +62,7 @@ class FakeStorage:
 
     def __init__(self, archive: bytes) -> None:
         self.archive = archive
+        self.outage_tolerance_seconds = 300.0
         self.headers: Mapping[str, str] = {}
         self.expired: set[str] = set()
         self.requested: list[str] = []

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from docs_platform_action.api.admin_api import DeadlineExceeded
 from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest, NotFound, TimedOut, Unavailable
 from docs_platform_action.models import AgentJob
 from tests.unit.jobs.scripted import AGENT, Scripted
@@ -56,8 +55,8 @@ def test_a_job_that_completed_or_was_archived_is_a_success(
         (ended("completed"), True, NoPullRequest, "completed"),
         (ended("archived"), True, NoPullRequest, "archived"),
         (ended("failed", pr_link=LINK), False, JobFailed, "failed"),
+        (ended("failed", unusable_pr_link="git.example.com/7"), True, JobFailed, "failed"),
         (ended("active", pr_link=LINK), False, TimedOut, "active"),
-        (DeadlineExceeded("it is down"), False, TimedOut, "active"),
         (Unavailable("it is down"), False, Unavailable, "active"),
         (NotFound("it is gone"), False, NotFound, "active"),
     ],
@@ -72,3 +71,24 @@ def test_any_other_end_is_a_failure_without_a_pull_request(
     assert scripted.events.names[-1] == (
         "read" if isinstance(last, Exception) else "warning" if status == "archived" else "status_read"
     )
+
+
+class TestUnusableLink:
+    """The platform returned a `prLink` that is not a web address."""
+
+    @pytest.mark.parametrize(("status", "warnings"), [("completed", 1), ("archived", 2)])
+    def test_it_is_shown_in_a_warning(self, status: str, warnings: int) -> None:
+        scripted = agent(ACTIVE, ended(status, unusable_pr_link="git.example.com/7"))
+
+        job = scripted.run()
+
+        shown = [lines for (lines,) in scripted.events.of("warning")]
+        assert (job.pr_link, len(shown)) == (None, warnings)
+        assert "'git.example.com/7'" in " ".join(shown[-1])
+
+    @pytest.mark.parametrize("status", ["completed", "archived"])
+    def test_a_job_that_requires_a_pull_request_fails_and_shows_it(self, status: str) -> None:
+        failure = agent(ACTIVE, ended(status, unusable_pr_link="git.example.com/7"), require_pr=True).failure()
+
+        assert isinstance(failure, NoPullRequest)
+        assert "'git.example.com/7'" in failure.details[0]

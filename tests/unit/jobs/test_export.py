@@ -100,13 +100,9 @@ def test_a_failure_ends_the_export_and_leaves_what_was_known_before(
 
 
 @pytest.mark.parametrize("readings", [[GONE], [COMPLETED]], ids=["job", "bundle"])
-def test_only_what_this_run_started_can_be_lost(readings: list[Reading]) -> None:
-    lost = Scripted(*readings, bundle=GONE).failure()
-    unknown = Scripted(*readings, bundle=GONE, job_id="se_1").failure()
-
-    assert (type(lost), lost.details, lost.request_id, lost.__cause__) == (NotFound, GONE.details, "r-1", GONE)
-    assert unknown is GONE
-    assert unknown.__cause__ is None
+@pytest.mark.parametrize("known", [{}, {"job_id": "se_1"}], ids=["started", "attached"])
+def test_a_job_or_bundle_that_is_gone_is_the_apis_error(readings: list[Reading], known: dict[str, Any]) -> None:
+    assert Scripted(*readings, bundle=GONE, **known).failure() is GONE
 
 
 SITE = DeliverySettings(site=OutputPath(path=Path("/w/site"), root=Path("/w"), name="site"))

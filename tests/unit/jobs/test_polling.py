@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from docs_platform_action.api.admin_api import DeadlineExceeded
 from docs_platform_action.errors import NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import WaitSettings
 from docs_platform_action.job import Job
@@ -34,6 +33,12 @@ class Platform:
         self.deadlines.append(deadline)
         self.clock.advance(self.reading_seconds)
         return ExportJob(status=self.status_at(self.clock.elapsed), progress=self.progress_at(self.clock.elapsed))
+
+    @property
+    def remaining_seconds(self) -> float | None:
+        """The estimated time until the job ends."""
+        assert self.job.estimate is not None
+        return self.job.estimate.remaining_seconds(self.clock.monotonic())
 
     def wait(self, timeout: float = 600.0, *, pause: float = 1.0, longest: float | None = None) -> str | None:
         """Poll the job and return its last status. Pauses have the same length unless `longest` is set."""
@@ -109,8 +114,13 @@ class TestPoll:
 
         assert platform.wait() == "completed"
 
-    @pytest.mark.parametrize("after", [0, 3, 10])
-    @pytest.mark.parametrize("error", [Unavailable("it broke"), NotFound("it is gone")])
+    @pytest.mark.parametrize(
+        ("error", "after"),
+        [
+            *((Unavailable("it broke"), after) for after in (0, 3, 9)),
+            *((NotFound("it is gone"), after) for after in (0, 3, 10)),
+        ],
+    )
     def test_a_failed_reading_ends_the_wait_with_its_error(self, error: Exception, after: float) -> None:
         failing = self._failing(Platform(lambda _: "running"), error, after=after)
 
@@ -119,20 +129,24 @@ class TestPoll:
 
         assert caught.value is error
 
-    def test_an_outage_that_lasts_to_the_deadline_is_a_timeout_with_its_request_id(self) -> None:
-        outage = DeadlineExceeded("it is down", request_id="r-1")
+    @pytest.mark.parametrize(("after", "outage_seconds"), [(3, 7), (3, 50), (10, 0)])
+    def test_an_outage_that_lasts_to_the_deadline_is_a_timeout_with_its_request_id(
+        self, after: float, outage_seconds: float
+    ) -> None:
+        outage = Unavailable("it is down", request_id="r-1")
 
         with pytest.raises(TimedOut) as caught:
-            self._failing(Platform(lambda _: "running"), outage, after=3).wait(10)
+            self._failing(Platform(lambda _: "running"), outage, after=after, outage_seconds=outage_seconds).wait(10)
 
         assert (caught.value.request_id, caught.value.__cause__) == ("r-1", outage)
 
     @staticmethod
-    def _failing(platform: Platform, error: Exception, *, after: float) -> Platform:
+    def _failing(platform: Platform, error: Exception, *, after: float, outage_seconds: float = 0.0) -> Platform:
         well = platform.status_at
 
         def status_at(now: float) -> str:
             if now >= after:
+                platform.clock.advance(outage_seconds)
                 raise error
             return well(now)
 
@@ -154,10 +168,10 @@ class TestProgress:
         platform = self.waited("running", lambda now: now)
 
         assert platform.asked_at != self.waited("running", lambda _: None).asked_at
-        assert platform.job.estimate.remaining_seconds(platform.clock.monotonic()) == pytest.approx(50)
+        assert platform.remaining_seconds == pytest.approx(50)
 
     def test_what_a_queued_job_reports_is_not_its_progress(self) -> None:
         platform = self.waited("queued", lambda now: now)
 
         assert platform.asked_at == self.waited("queued", lambda _: None).asked_at
-        assert platform.job.estimate.remaining_seconds(platform.clock.monotonic()) is None
+        assert platform.remaining_seconds is None

@@ -26,7 +26,7 @@ from docs_platform_action.job import RUN, Job, Phase
 from docs_platform_action.jobs import runner
 from docs_platform_action.jobs.runner import Runner, job_of
 from docs_platform_action.models import Bundle
-from tests.unit.fakes import FakeAdapter, context, http_client
+from tests.unit.fakes import FakeTransport, context, http_client
 from tests.virtual_time import BEGINNING, NOON, VirtualClock
 
 SECONDS = 30.0
@@ -71,7 +71,7 @@ class Jobs:
         self.events = RecordedLines()
         self.jobs = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", functions, strict=False)]
         self._functions = dict(zip("abcdefghijklm", functions, strict=False))
-        self._context = context(self.clock, self.events, client=http_client(FakeAdapter()), api=api)
+        self._context = context(self.clock, self.events, client=http_client(FakeTransport()), api=api)
         self.runner = Runner([(job, SETTINGS) for job in self.jobs], self._context, max_parallel=at_once)
 
     def run(self) -> Sequence[str | None]:

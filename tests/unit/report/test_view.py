@@ -29,6 +29,14 @@ def top_level(page: Element) -> list[Element]:
     return [child for child in page.children if isinstance(child, Element)]
 
 
+@pytest.mark.parametrize("text", ["Remove `/v1` from `base-url`.", "Collect it with `job-id: se_1`, or raise `timeout`."])
+def test_code_in_our_own_sentences_stays_code(text: str) -> None:
+    shown = view().show_prose(text, about=Job(mode="export"))
+
+    assert "\\`" not in shown
+    assert shown.count("`") == text.count("`")
+
+
 class TestForeignText:
     OURS = frozenset({"h3", "blockquote", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "pre"})
 

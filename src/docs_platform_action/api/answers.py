@@ -1,0 +1,170 @@
+"""What an answer of the API means: a result, an error, or a reason to try again."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from .. import errors
+from ..errors import ActionError, Advice, BadResponse, StartUnconfirmed
+from ..http.faults import format_status
+from ..http.retry import TEMPORARY_STATUSES, TransientError
+from ..http.transport import Request, Timeouts
+from ..job import Job
+from ..models import read_error, read_job_id, reports_missing_endpoint
+from .client import ApiClient, ApiResponse
+
+T = TypeVar("T")
+
+START_UNCONFIRMED: Final = "it is unknown whether the platform started it"
+
+
+class Meaning(NamedTuple):
+    """What a status means: the error that it is, and the advice while it is temporary."""
+
+    error: type[ActionError] = errors.Rejected
+    summary: str = "the platform rejected the request, {status}"
+    advice: Advice = errors.NETWORK
+
+
+MEANINGS: Final[Mapping[int, Meaning]] = {
+    202: Meaning(advice=errors.NOT_READY),
+    401: Meaning(errors.Unauthorized, "the platform rejected the admin key (401)"),
+    403: Meaning(errors.Forbidden, "the platform does not allow this (403)"),
+    404: Meaning(errors.NotFound, "the platform does not know the {what} (404)"),
+    409: Meaning(advice=errors.NOT_READY),
+    429: Meaning(advice=errors.TOO_MANY),
+}
+"""All others mean `Meaning()`. 3xx and 4xx are final, but for `TEMPORARY_STATUSES` and where a `Call` says otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[T]):
+    """One operation of the API. Times are on the clock's `monotonic`."""
+
+    job: Job
+    request: Request
+    # raises `ValueError` if the response's JSON object is invalid, `BadResponse` if no retry can help
+    read: Callable[[Mapping[str, object]], T]
+    is_start: bool = False  # sent again only if the platform surely did not process it
+    temporary_until: Mapping[int, float] = field(default_factory=dict)  # until when to retry a status that is normally final
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    deadline: float = math.inf  # when to make the last attempt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Generic[T]):
+    """The response to a call. `base-url` is not blamed once the API `has_answered` well in this run."""
+
+    call: Call[T]
+    response: ApiResponse
+    client: ApiClient
+    has_answered: bool
+
+    def result(self, now: float) -> T:
+        """Return the result. Raises the `ActionError` of a final response, and `TransientError` for one to retry."""
+        call, response, status = self.call, self.response, self.response.status
+        is_success, is_rejection = 200 <= status < 300, 300 <= status < 500 and status not in TEMPORARY_STATUSES
+        temporary_until = call.temporary_until.get(status, -math.inf if is_success or is_rejection else math.inf)
+        is_foreign = is_rejection and status >= 400 and response.is_web_page  # not the API's own
+        if is_foreign:
+            temporary_until = math.inf if self.has_answered and not call.is_start else -math.inf
+        if temporary_until <= now and is_success:
+            return self._read_success()
+        was_rejected = is_rejection or status == 429 or (status == 503 and response.retry_after_seconds is not None)
+        call.request.maybe_processed = not was_rejected
+        if temporary_until <= now or (self._extra_version and self._is_wrong_base_url):
+            raise self._final_error()
+        raise TransientError(
+            f"The API returned {format_status(status)}{' and a web page' if is_foreign else ''}",
+            status=status,
+            maybe_processed=not was_rejected,
+            advice=errors.IN_FRONT if is_foreign else MEANINGS.get(status, Meaning()).advice,
+            retry_after_seconds=response.retry_after_seconds or 0.0,
+            retry_until=temporary_until,
+            details=self._quotes,
+            final_error=self._final_error() if status == 404 and not is_foreign else None,
+        )
+
+    @property
+    def _quotes(self) -> tuple[str, ...]:
+        return self.client.quote(read_error(self.response.body))
+
+    @property
+    def _extra_version(self) -> str:
+        """The version at the end of `base-url`, which the action adds itself."""
+        version = re.search(r"/v[0-9]+\Z", self.client.base_url)
+        return version[0] if version else ""
+
+    @property
+    def _is_wrong_base_url(self) -> bool:
+        is_missing = reports_missing_endpoint(self.response.body, or_name=bool(self._extra_version))
+        return self.response.status in {404, 405} and not self.has_answered and is_missing
+
+    def _read_success(self) -> T:
+        call, response, body = self.call, self.response, self.response.body
+        problem = f"the response is not a JSON object ({response.description})"
+        advice = errors.IN_FRONT if self.has_answered else errors.NOT_THE_API
+        if isinstance(body, dict):
+            if (name := self.client.field_with_key(body)) is not None:
+                problem, advice = f"`{name}` contains the admin key", errors.ECHOED_KEY
+            else:
+                try:
+                    result = call.read(body)
+                except ValueError as error:
+                    problem = str(error)
+                else:
+                    call.request.maybe_processed = False  # it was, and the result is known
+                    return result
+        elif response.is_web_page and not self.has_answered:
+            reason = "it returned a web page, not the API's JSON"
+            raise self._wrong_base_url(BadResponse, reason, cause="That is often the dashboard's address.")
+        returned = f"The API returned {response.status}, but {problem}"
+        if call.is_start and not isinstance(body, dict):
+            raise StartUnconfirmed(START_UNCONFIRMED, details=(f"{returned}.",))
+        if advice is not errors.ECHOED_KEY and (call.request.method == "GET" or not isinstance(body, dict)):
+            raise TransientError(returned, advice=advice)
+        details = [f"{returned}."]
+        if call.is_start:
+            came = f"The response was: {json.dumps(body, ensure_ascii=False)[:300]}"
+            details += [came, "The platform may have started a job anyway. Check the dashboard before the next run."]
+        raise BadResponse(f"the API's response to {call.request.url} is invalid", details=tuple(details), **advice)
+
+    def _final_error(self) -> ActionError:
+        status, body, is_start, job_id = self.response.status, self.response.body, self.call.is_start, self.call.job.job_id
+        kind, summary, _ = MEANINGS.get(status, Meaning())
+        summary = summary.format(status=format_status(status), what="domain" if is_start else "job")
+        in_front = errors.IN_FRONT if self.has_answered else errors.WRONG_ADDRESS
+        if status < 400:
+            not_followed = "The redirect was not followed: the admin key is sent only to the API's own address."
+            location = self.response.headers.get("Location", "")
+            host = re.match(r"(?:https?:)?//(?:[^/?#]*@)?([^/?#@\\]+)", location, re.IGNORECASE)
+            target = host[1] if host else "another path" if location else "no address"
+            summary = f"the API redirects to {target} ({status})"
+            return BadResponse(summary, details=(not_followed,), **in_front)
+        if self._is_wrong_base_url:
+            version = f"Remove `{self._extra_version}` from `base-url`: the action adds it." if self._extra_version else ""
+            return self._wrong_base_url(kind, f"{self.client.base_url} has no such endpoint ({status})", remedy=version)
+        if self.response.is_web_page:
+            return kind(f"a web page came in place of the API's answer, {format_status(status)}", **in_front)
+        if status == 409 and is_start:
+            cause = "Another workflow run, or somebody on the dashboard, has started an export of this domain that has not ended."
+            running = read_job_id(body) or (read_job_id(body.get("error")) if isinstance(body, dict) else None)
+            collect = f"collect it with `job-id: {running}`" if running else "collect it with its id in the dashboard as `job-id`"
+            remedy = f"Wait until it has ended and run the workflow again, or {collect}."
+            summary = "an export of this domain already runs at the platform (409)"
+            return kind(summary, details=self._quotes, cause=cause, remedy=remedy)
+        if status == 404 and self.has_answered and not is_start:
+            summary, cause = f"the platform no longer knows the job {job_id} (404)", "It was removed, or the platform lost it."
+            remedy = f"Check the dashboard. If the job is there, collect it with `job-id: {job_id}`. If not, start another one."
+            return kind(summary, details=self._quotes, cause=cause, remedy=remedy)
+        return kind(summary, details=self._quotes)
+
+    def _wrong_base_url(self, kind: type[ActionError], reason: str, cause: str = "", remedy: str = "") -> ActionError:
+        details = self._quotes or (f"The response is not the API's JSON ({self.response.description}).",)
+        cause = cause or "The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's address."
+        remedy = f"{remedy or 'Look up the API address in the documentation of the platform.'} The request was sent to "
+        remedy += f"{self.client.base_url}{self.call.request.url}."
+        return kind(f"`base-url` is probably wrong: {reason}", details=details, cause=cause, remedy=remedy)

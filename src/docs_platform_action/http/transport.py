@@ -1,0 +1,204 @@
+"""The transport: each exchange has its own connection, and a daemon thread that its caller can give up.
+
+Python cannot interrupt a name lookup, a connect, a handshake or a read. The thread of an exchange that was given up ends by its
+own time limits, and sends no request any more.
+"""
+
+import base64
+import contextlib
+import queue
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final, cast
+from urllib.parse import unquote_to_bytes
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3 import ProxyManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.util import parse_url
+
+from ..clock import Clock
+from ..errors import InternalError
+from .faults import ResponseTimeout, translated
+
+_PIECE_BYTES: Final = 256 * 1024
+_MAX_QUEUED: Final = 4  # pieces that are received, but not taken
+_CHECK_SECONDS: Final = 0.05  # how often a thread with a full queue checks whether it was given up
+
+Received = tuple[int, Mapping[str, str], Iterator[bytes]]
+"""A status, headers, and the body as it arrives, which is not decoded, and raises what `Transport.send` raises."""
+
+
+@dataclass(kw_only=True)
+class Request:
+    """A request. `maybe_processed` is set before its first byte is sent; the caller clears it if the response shows otherwise."""
+
+    method: str
+    url: str
+    body: Mapping[str, object] | None = None  # sent as JSON
+    maybe_processed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeouts:
+    """The time limits of an exchange: to connect to one address, between two bytes of the response, and in total."""
+
+    connect_seconds: float = 5.0
+    idle_seconds: float = 30.0
+    total_seconds: float = 60.0
+
+    def within(self, seconds: float) -> "Timeouts":
+        """Return these timeouts with at most `seconds` in total."""
+        return replace(self, total_seconds=min(self.total_seconds, seconds))
+
+
+@dataclass(eq=False, kw_only=True)
+class Exchange:
+    """A request and its response. `target` is what follows the host: ASCII without white space, sent byte for byte."""
+
+    request: Request
+    unprepared: requests.Request
+    target: str
+    host: str
+    proxy: str | None
+    timeouts: Timeouts
+    clock: Clock
+    is_over: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _arrivals: "queue.Queue[Any]" = field(default_factory=partial(queue.Queue, _MAX_QUEUED))
+
+    def __post_init__(self) -> None:
+        self.extend(self.timeouts.total_seconds)
+
+    @property
+    def remaining_seconds(self) -> float:
+        """The time until the exchange is given up."""
+        return max(self._ends_at - self.clock.monotonic(), 0.0)
+
+    def extend(self, seconds: float) -> None:
+        """Set the remaining time."""
+        self._ends_at = self.clock.monotonic() + seconds
+
+    def begin(self) -> None:
+        """Record that the request is sent from now on. Raises `TimeoutError` if the exchange is over."""
+        with self._lock:
+            if self.is_over:
+                raise TimeoutError
+            self.request.maybe_processed = True
+
+    def end(self) -> None:
+        """End the exchange: from now on, the request is not sent."""
+        with self._lock:
+            self.is_over = True
+
+    def put(self, item: object) -> None:
+        """Pass something to the caller, or raise `TimeoutError` once the exchange is over."""
+        while not self.is_over:
+            with contextlib.suppress(queue.Full):
+                self._arrivals.put(item, timeout=_CHECK_SECONDS)
+                return
+        raise TimeoutError
+
+    def take(self) -> Any:
+        """Return what is passed next. Raises errors of `faults` and `trust` in place of the transport's, and `Cancelled`."""
+        try:
+            item = self.clock.wait_for(self._arrivals, self.remaining_seconds)
+        except queue.Empty:
+            raise self.given_up() from None
+        if isinstance(item, Exception):
+            raise translated(item, self.host, through_proxy=self.proxy is not None, maybe_processed=self.request.maybe_processed)
+        return item
+
+    def given_up(self) -> ResponseTimeout:
+        """End the exchange because its time is up, and return the error that says so."""
+        self.end()  # before the mark is read: the thread may be about to set it
+        problem = "did not respond" if self.request.maybe_processed else "could not be reached"
+        message = f"{self.host} {problem} within {self.timeouts.total_seconds:.3g} s"
+        return ResponseTimeout(message, maybe_processed=self.request.maybe_processed)
+
+
+class Transport:
+    """Sends requests. Safe to use from several threads."""
+
+    def __init__(self, ssl_context: ssl.SSLContext) -> None:
+        self._ssl_context = ssl_context
+
+    def send(self, exchange: Exchange) -> Received:
+        """Send a request and return its response. Raises an error of `faults` or `trust`, or `Cancelled`."""
+        try:
+            threading.Thread(target=self._run, args=(exchange,), daemon=True, name="exchange").start()
+        except RuntimeError as error:
+            remedy = "Raise the runner's limit of processes and threads (`--pids-limit`, `ulimit -u`), or lower `max-parallel`."
+            raise InternalError("the machine allows no more threads", cause="", remedy=remedy) from error
+        received: requests.Response = exchange.take()
+        return received.status_code, received.headers, iter(exchange.take, b"")
+
+    def _run(self, exchange: Exchange) -> None:
+        timeout = (exchange.timeouts.connect_seconds, exchange.timeouts.idle_seconds)
+        proxies = {scheme: exchange.proxy for scheme in ("http", "https") if exchange.proxy is not None}
+        adapter = _Adapter(exchange, self._ssl_context)
+        with contextlib.closing(adapter), contextlib.suppress(TimeoutError):
+            try:
+                with adapter.send(exchange.unprepared.prepare(), stream=True, timeout=timeout, proxies=proxies) as received:
+                    exchange.put(received)
+                    while piece := received.raw.read1(_PIECE_BYTES, decode_content=False):
+                        exchange.put(piece)
+                exchange.put(b"")
+            except Exception as error:  # noqa: BLE001  # the caller raises it
+                exchange.put(error)
+
+
+class _Connection(HTTPConnection):
+    """A connection for one exchange."""
+
+    def __init__(self, *args: Any, exchange: Exchange, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._exchange = exchange
+
+    def request(self, method: str, url: str, *args: Any, **options: Any) -> None:  # noqa: ARG002  # `target` in place of `url`
+        """Send the request once there is a connection. urllib3 has encoded `url` again, which breaks signed links."""
+        if self.sock is None:  # with TLS or a proxy, urllib3 has connected before
+            self.connect()
+        self._exchange.begin()
+        super().request(method, self._exchange.target, *args, **options)
+
+
+class _TLSConnection(_Connection, HTTPSConnection):
+    def connect(self) -> None:
+        super().connect()
+        # an end of the stream without TLS's own is an error: otherwise, a cut body looks complete (RFC 9112, section 9.8)
+        cast("Any", self.sock).suppress_ragged_eofs = False  # missing in the type stubs
+
+
+class _Adapter(HTTPAdapter):
+    """Sends the request of one exchange."""
+
+    def __init__(self, exchange: Exchange, ssl_context: ssl.SSLContext) -> None:
+        self._exchange, self._ssl_context = exchange, ssl_context
+        super().__init__()
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> ProxyManager:
+        """Return the pools of connections through a proxy, for requests."""
+        return cast("ProxyManager", super().proxy_manager_for(proxy, proxy_ssl_context=self._ssl_context, **options))
+
+    def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
+        """Return the pool for a request, for requests."""
+        pool: Any = super().get_connection_with_tls_context(*args, **options)
+        pool.ConnectionCls = partial(_Connection, exchange=self._exchange)
+        if pool.scheme == "https":
+            pool.ConnectionCls = partial(_TLSConnection, exchange=self._exchange, ssl_context=self._ssl_context)
+        return pool
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002  # as requests calls it
+        """Leave trust to the context: requests would have each connection read all public authorities again."""
+        conn.cert_reqs = "CERT_REQUIRED"
+
+    def proxy_headers(self, proxy: str) -> dict[str, str]:
+        """Return the credentials of a proxy's address as it has them (requests reads them as Latin-1)."""
+        user, _, password = (parse_url(proxy).auth or "").partition(":")
+        credentials = base64.b64encode(unquote_to_bytes(user) + b":" + unquote_to_bytes(password)).decode()
+        return {"Proxy-Authorization": f"Basic {credentials}"} if user or password else {}
