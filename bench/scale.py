@@ -1,6 +1,6 @@
 """Measures a step with many domains, and from which number a matrix of jobs is better: `python bench/scale.py`.
 
-In virtual time: the whole action, with its threads, runs with a transport adapter as the platform (`tests/many_exports.py`). It
+In virtual time: the whole action, with its threads, runs with a virtual transport as the platform (`tests/many_exports.py`). It
 responds in 0.05 to 0.3 s and runs any number of exports at once. Durations are drawn from the domain's name, log-normal with a
 median of 240 s and a sigma of 1, between 8 s and an hour; 3 in 100 fail at the platform. So a domain is the same in each step.
 Each of the first hundred is also exported in a separate step. Every step is a separate process, which reports its processor time
@@ -153,7 +153,7 @@ class Section:
         yield _table(_COSTS, map(self._costs, self.steps))
         yield _paragraph(
             """
-            With 100 in parallel the exports share the rate limit, so each is polled less often than alone. *Delay until the end
+            With 100 in parallel the exports share the pace of requests, so each is polled less often than alone. *Delay until the end
             is seen* shows how much later the end is noticed; for one or ten domains the difference is random.
             """
         )
@@ -167,8 +167,8 @@ class Section:
         yield _table(_SIZES, map(self._sizes, self.steps))
         yield _paragraph(
             f"""
-            On real sockets, all domains in parallel, with download and unpacking. A single thread aborts requests that take too
-            long. Goal: at most {MAX_MIB} MiB, and {MAX_IN_PERIOD:g} requests within {PERIOD_SECONDS:g} s at the platform,
+            On real sockets, all domains in parallel, with download and unpacking. Each request under way has a thread of its own.
+            Goal: at most {MAX_MIB} MiB, and {MAX_IN_PERIOD:g} requests within {PERIOD_SECONDS:g} s at the platform,
             where they arrive less evenly than they are sent.
             """
         )

@@ -1,6 +1,6 @@
 """Thousands of waits of up to six hours in virtual time, in which one request in five fails and outages occur as well.
 
-Each run is the whole action, `main.run`, with a clock that `sleep` advances, and a transport adapter as the platform. Everything
+Each run is the whole action, `main.run`, with a clock that `sleep` advances, and a virtual transport as the platform. Everything
 about a run is drawn from its seed, so it is reproducible; `SOAK_SEED=17 pytest tests/reliability/test_soak.py` runs one seed.
 """
 
@@ -34,7 +34,7 @@ ONE: Final = os.environ.get("SOAK_SEED")
 
 MAX_CONCURRENT_UNPACKS: Final = 10
 MAX_A_SECOND: Final = 10
-"""From docs/many-domains.md: the default of `max-parallel`, and the rate limit of a run for one API."""
+"""From docs/many-domains.md: the default of `max-parallel`, and the pace of a run's requests to one API."""
 
 MAX_ERRORS: Final = 10
 

@@ -49,10 +49,6 @@ def descriptors() -> int:
 
 
 def threads_and_descriptors() -> tuple[int, int]:
-    """Count both after the watcher threads have ended."""
-    for thread in threading.enumerate():
-        if thread.name == "watchdog":
-            thread.join(60)
     gc.collect()
     return threading.active_count(), descriptors()
 
