@@ -153,7 +153,7 @@ class Section:
         yield _table(_COSTS, map(self._costs, self.steps))
         yield _paragraph(
             """
-            With 100 in parallel the exports share the pace of requests, so each is polled less often than alone. *Delay until the end
+            With 100 in parallel the exports share the pace, so each is polled less often than alone. *Delay until the end
             is seen* shows how much later the end is noticed; for one or ten domains the difference is random.
             """
         )
