@@ -33,7 +33,7 @@ from typing import Any, Final
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import StartedAction, start_action
-from docs_platform_action.http.rate_limit import REQUESTS_PER_SECOND
+from docs_platform_action.http.pacing import GAP_SECONDS
 
 STEPS: Final = ((1, 10), (10, 10), (100, 10), (100, 100), (1000, 10), (1000, 100))
 """Domains and `max-parallel`."""
@@ -71,6 +71,7 @@ PERIOD_SECONDS: Final = 10.0
 """The period in which arriving requests are counted. On a busy machine, as with a hundred bundles at once, they arrive less
 evenly than they are sent, so the period is longer, and the requests of one second may be late."""
 
+REQUESTS_PER_SECOND: Final = round(1 / GAP_SECONDS)
 MAX_IN_PERIOD: Final = REQUESTS_PER_SECOND * (PERIOD_SECONDS + 1)
 
 SAMPLE_SECONDS: Final = 0.01
