@@ -77,7 +77,7 @@ def other_constants(values: Mapping[str, float]) -> Iterator[None]:
 
 def count_descriptors() -> int:
     """Count the open file descriptors, without those of ended runs in this process."""
-    gc.collect()  # closes the kept connections of ended runs
+    gc.collect()  # closes the sockets of ended runs
     return len(list(Path("/proc/self/fd").iterdir()))
 
 

@@ -84,7 +84,7 @@ def _pieces(exchange: Exchange, response: requests.Response) -> Iterator[bytes]:
             try:
                 piece: bytes = response.raw.read1(PIECE_BYTES, decode_content=False)
             except Exception as error:  # noqa: BLE001  # the same
-                raise _translated(error, exchange) if exchange.remaining_seconds else exchange.given_up() from None
+                raise _translated(error, exchange) if exchange.remaining_seconds else exchange.give_up() from None
             if not piece:
                 return
             yield piece
@@ -151,7 +151,7 @@ class VirtualPlatform(VirtualTransport):
         left = exchange.remaining_seconds
         if min(seconds, idle_seconds) >= left:
             self._clock.sleep(left)
-            raise exchange.given_up()
+            raise exchange.give_up()
         self._clock.sleep(min(seconds, idle_seconds))
         if seconds >= idle_seconds:
             raise requests.ReadTimeout

@@ -38,12 +38,12 @@ NOT_READY: Final = Advice(
     remedy="Allow more time with `outage-tolerance`.",
 )
 IN_FRONT: Final = Advice(
-    cause="Something in front of the API answered or changed the response, such as bot protection, a gateway or a login page.",
-    remedy="Run the workflow again. If it fails the same way, ask who runs the platform or this network to let this runner in.",
+    cause="Something in front of the API, such as bot protection, a gateway or a login page, responded or changed the response.",
+    remedy="Run the workflow again. If it fails the same way, ask the operator of the platform or network to allow this runner.",
 )
 WRONG_ADDRESS: Final = Advice(
     cause=f"{IN_FRONT['cause']} Or `base-url` is not the API's own address.",
-    remedy="Set `base-url` to the address that the API itself responds at, and let this runner reach it.",
+    remedy="Set `base-url` to the API's own address, and make sure that this runner can reach it.",
 )
 NOT_THE_API: Final = Advice(
     cause="The server at `base-url` is not the platform's administrative API, or the API has changed.",

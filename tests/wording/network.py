@@ -61,9 +61,9 @@ def _given_up() -> str:
     transport = FakeTransport()
     http_client(transport).send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}).__enter__()
     exchange = transport.requests[0].exchange
-    after = exchange.given_up().message
+    after = exchange.give_up().message
     exchange.request.maybe_processed = False
-    return f"{exchange.given_up().message}\n{after}"
+    return f"{exchange.give_up().message}\n{after}"
 
 
 def _without_threads() -> str:

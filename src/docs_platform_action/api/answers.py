@@ -148,7 +148,7 @@ class Answer(Generic[T]):
             version = f"Remove `{self._extra_version}` from `base-url`: the action adds it." if self._extra_version else ""
             return self._wrong_base_url(kind, f"{self.client.base_url} has no such endpoint ({status})", remedy=version)
         if self.response.is_web_page:
-            return kind(f"a web page came in place of the API's answer, {format_status(status)}", **in_front)
+            return kind(f"the API returned a web page instead of JSON, {format_status(status)}", **in_front)
         if status == 409 and is_start:
             cause = "Another workflow run, or somebody on the dashboard, has started an export of this domain that has not ended."
             running = read_job_id(body) or (read_job_id(body.get("error")) if isinstance(body, dict) else None)

@@ -61,9 +61,9 @@ class ApiClient:
             with contextlib.nullcontext() if is_success else contextlib.suppress(NetworkError):
                 content = response.read(MAX_RESPONSE_BYTES + 1)
             if len(content) > MAX_RESPONSE_BYTES and is_success:
-                raise NetworkError(f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024} KiB", maybe_processed=True)
+                raise NetworkError(f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024**2} MiB", maybe_processed=True)
         body, start = self._read_json(content), content[:100].lstrip().lower()
-        content_type = response.headers.get("Content-Type", "no content type").split(";")[0]
+        content_type = (response.headers.get("Content-Type") or "no content type").split(";")[0]
         coding = f", Content-Encoding {coded}" if (coded := response.headers.get("Content-Encoding")) else ""
         return ApiResponse(
             status=response.status,

@@ -41,15 +41,14 @@ class HttpClient:
     def send(
         self, request: Request, timeouts: Timeouts, *, headers: Mapping[str, str], base_url: str = ""
     ) -> Iterator["Response"]:
-        """Yield the response once its headers are there. Raises an error of `faults` or `trust`, or `Cancelled`."""
+        """Yield the response once its headers are there. Raises what `Transport.send` does."""
         self.clock.cancellation.check()
         url = base_url + request.url
         proxy = select_proxy(url, dict(self.proxies_for(url)))
         parts = urlsplit(url)
         target = url[len(f"{parts.scheme}://{parts.netloc}") :].partition("#")[0].removeprefix("/")
-        origin = (
-            f"{parts.scheme}://{netloc_of(url)}/"  # without a user name, which requests would make an `Authorization` header of
-        )
+        # without a user name: requests would make an `Authorization` header of it
+        origin = f"{parts.scheme}://{netloc_of(url)}/"
         exchange = Exchange(
             request=request,
             unprepared=requests.Request(request.method, origin, {**_HEADERS, **headers}, json=request.body),
@@ -88,9 +87,7 @@ class Response:
                 break
         if not content or self.headers.get("Content-Encoding", "").strip().lower() not in {"gzip", "x-gzip", "deflate"}:
             return bytes(content)
-        decoder = zlib.decompressobj(
-            wbits=32 + zlib.MAX_WBITS
-        )  # some gateways compress unasked; this detects which of both it is
+        decoder = zlib.decompressobj(wbits=32 + zlib.MAX_WBITS)  # gzip or zlib; some gateways compress unasked
         with contextlib.suppress(zlib.error):
             decoded = decoder.decompress(content, max_bytes)
             if decoder.eof or len(decoded) >= max_bytes:

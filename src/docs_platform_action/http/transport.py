@@ -1,7 +1,7 @@
 """The transport: each exchange has its own connection, and a daemon thread that its caller can give up.
 
-Python cannot interrupt a name lookup, a connect, a handshake or a read. The thread of an exchange that was given up ends by its
-own time limits, and sends no request any more.
+Python cannot interrupt a name lookup, a connect, a handshake or a read. The thread of an exchange that was given up sends no
+request any more. It ends when the server sends a piece of the body, is silent or closes, at the latest with the process.
 """
 
 import base64
@@ -108,12 +108,12 @@ class Exchange:
         try:
             item = self.clock.wait_for(self._arrivals, self.remaining_seconds)
         except queue.Empty:
-            raise self.given_up() from None
+            raise self.give_up() from None
         if isinstance(item, Exception):
             raise translated(item, self.host, through_proxy=self.proxy is not None, maybe_processed=self.request.maybe_processed)
         return item
 
-    def given_up(self) -> ResponseTimeout:
+    def give_up(self) -> ResponseTimeout:
         """End the exchange because its time is up, and return the error that says so."""
         self.end()  # before the mark is read: the thread may be about to set it
         problem = "did not respond" if self.request.maybe_processed else "could not be reached"
@@ -128,7 +128,7 @@ class Transport:
         self._ssl_context = ssl_context
 
     def send(self, exchange: Exchange) -> Received:
-        """Send a request and return its response. Raises an error of `faults` or `trust`, or `Cancelled`."""
+        """Send a request and return its response. Raises an error of `faults` or `trust`, `InternalError` and `Cancelled`."""
         try:
             threading.Thread(target=self._run, args=(exchange,), daemon=True, name="exchange").start()
         except RuntimeError as error:

@@ -39,7 +39,7 @@ def untrusted_certificate(error: ssl.SSLCertVerificationError, *, is_proxy_error
     server, address = ("the proxy for {server}", "the proxy's address") if is_proxy_error else ("{server}", "{address}")
     if error.verify_code in {9, 10}:  # OpenSSL's codes (source: x509_vfy.h)
         cause = "The certificate has expired, or is not valid yet by this runner's clock."
-        remedy = "Have the certificate renewed. `ca-bundle` does not help with that."
+        remedy = "Have the certificate renewed, or correct this runner's clock. `ca-bundle` does not help with that."
     elif error.verify_code in {62, 64}:
         cause = "The certificate was issued for another host."
         remedy = f"Correct {address}, or have the certificate issued for this host. `ca-bundle` does not help with that."

@@ -245,7 +245,7 @@ def sleep_within(exchange: Exchange, seconds: float) -> None:
     """Let time pass, or give up the exchange when its time is up."""
     exchange.clock.sleep(min(seconds, exchange.remaining_seconds))
     if not exchange.remaining_seconds:
-        raise exchange.given_up()
+        raise exchange.give_up()
 
 
 class LateRedirect(Redirecting):
