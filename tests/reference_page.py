@@ -261,9 +261,9 @@ FAILURES: Final = {
         remedy="If `jobId` is set, the job continues on the platform: collect it with `job-id`.",
     ),
     "internal-error": Failure(
-        happened="A bug in the action, a file of the runner that cannot be written, or a machine that allows no more threads.",
+        happened="A bug in the action, or a file of the runner that cannot be written.",
         remedy=(
-            "If the message names a file or a limit, fix the runner. Otherwise run the job again with debug logging, and attach "
+            "If the message names a file, fix the runner. Otherwise run the job again with debug logging, and attach "
             "its log to a bug report."
         ),
     ),

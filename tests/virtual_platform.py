@@ -84,7 +84,7 @@ def _pieces(exchange: Exchange, response: requests.Response) -> Iterator[bytes]:
             try:
                 piece: bytes = response.raw.read1(PIECE_BYTES, decode_content=False)
             except Exception as error:  # noqa: BLE001  # the same
-                raise _translated(error, exchange) if exchange.remaining_seconds else exchange.give_up() from None
+                raise _translated(error, exchange) if exchange.remaining_seconds > 0 else exchange.give_up() from None
             if not piece:
                 return
             yield piece
@@ -140,7 +140,7 @@ class VirtualPlatform(VirtualTransport):
             self._wait(exchange, fault.delay_seconds, idle_seconds=exchange.timeouts.idle_seconds)
             self._wait(exchange, dripping)
         self.simulator.sent(reply)
-        received = _received(reply, lambda: self._clock.sleep(min(exchange.timeouts.idle_seconds, exchange.remaining_seconds)))
+        received = _received(reply, lambda: self._wait(exchange, float("inf"), idle_seconds=exchange.timeouts.idle_seconds))
         response = requests.Response()
         response.status_code, response.raw = received.status, received
         response.headers.update(received.headers)
@@ -148,11 +148,11 @@ class VirtualPlatform(VirtualTransport):
 
     def _wait(self, exchange: Exchange, seconds: float, *, idle_seconds: float = float("inf")) -> None:
         """Wait for a connection, or a byte. Raises `ReadTimeout` if that takes too long, and gives up an exchange in the end."""
-        left = exchange.remaining_seconds
-        if min(seconds, idle_seconds) >= left:
-            self._clock.sleep(left)
+        waited = min(seconds, idle_seconds, exchange.remaining_seconds)
+        self._clock.sleep(waited)
+        exchange.remaining_seconds -= waited
+        if exchange.remaining_seconds <= 0:
             raise exchange.give_up()
-        self._clock.sleep(min(seconds, idle_seconds))
         if seconds >= idle_seconds:
             raise requests.ReadTimeout
 

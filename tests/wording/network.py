@@ -9,8 +9,9 @@ import ssl
 import threading
 from unittest.mock import patch
 
-from docs_platform_action.errors import InternalError, Unavailable
+from docs_platform_action.errors import Unavailable
 from docs_platform_action.http.faults import NetworkError, translated
+from docs_platform_action.http.retry import TransientError
 from docs_platform_action.http.transport import Request, Timeouts, Transport
 from docs_platform_action.http.trust import UnusableServerError, check_proxy, untrusted_certificate
 from tests.unit.fakes import BASE_URL, FakeTransport, http_client
@@ -72,8 +73,8 @@ def _without_threads() -> str:
             http_client(Transport(ssl.create_default_context())).send(
                 Request(method="GET", url=BASE_URL), Timeouts(), headers={}
             ).__enter__()
-        except InternalError as error:
-            return "\n".join(text_of(error))
+        except TransientError as error:
+            return f"{error.message}\n{error.advice['cause']}\n{error.advice['remedy']}"
     return "sent"
 
 

@@ -141,13 +141,13 @@ def address_of(link: str) -> str:
 def _bundle_pieces(response: Response, host: str) -> Iterator[bytes]:
     """Yield the body while it arrives at `MIN_BYTES_PER_SECOND` or faster."""
     received = 0
-    response.exchange.extend(SLOW_SECONDS)
+    response.exchange.remaining_seconds = SLOW_SECONDS
     try:
         for piece in response.pieces:
             received += len(piece)
             if received >= MIN_BYTES_PER_SECOND * SLOW_SECONDS:
                 received = 0
-                response.exchange.extend(SLOW_SECONDS)
+                response.exchange.remaining_seconds = SLOW_SECONDS
             yield piece
     except ResponseTimeout as error:
         raise NetworkError(f"{host} sent almost nothing for {SLOW_SECONDS:.3g} s", maybe_processed=True) from error

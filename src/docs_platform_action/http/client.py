@@ -75,7 +75,7 @@ class Response:
         hidden = {name: redactor.hide_whole_keys(value) for name, value in headers.items()}
         self.headers: Mapping[str, str] = CaseInsensitiveDict(hidden)
         # `http.client` would take any other length for none, and the end of the connection for the end of the body
-        if not re.fullmatch("[0-9]{1,18}", self.headers.get("Content-Length", "0")):
+        if not re.fullmatch("[0-9]{1,18}", self.headers.get("Content-Length", "0").strip()):
             raise NetworkError(f"The response from {exchange.host} is not valid HTTP", maybe_processed=True)
 
     def read(self, max_bytes: int) -> bytes:

@@ -98,7 +98,8 @@ def translated(error: Exception, host: str, *, through_proxy: bool, maybe_proces
     elif _has(causes, ConnectionRefusedError):
         message = f"{subject} refused the connection"
     elif _has(causes, TimeoutError, requests.Timeout):
-        message = f"{subject} {'sent nothing for too long' if maybe_processed else 'could not be reached in time'}"
+        missed = f"The proxy did not connect to {host}" if is_proxy_error else f"{host} could not be reached"
+        message = f"{subject} sent nothing for too long" if maybe_processed else f"{missed} in time"
     elif maybe_processed and _has(causes, *_LOST):
         message = f"The connection to {server} was lost before the response was complete"
     elif _has(causes, ssl.SSLError):

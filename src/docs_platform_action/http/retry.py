@@ -66,8 +66,8 @@ class Retry:
         return min(max(self.next_attempt_at, held_until), self.last_attempt_at)
 
     def attempt_seconds(self, began_at: float) -> float:
-        """Return how long an attempt may take."""
-        remaining = self.last_attempt_at - began_at
+        """Return how long an attempt may take, which has no limit here if there may be no other one."""
+        remaining = self.last_attempt_at - began_at if self.is_idempotent else math.inf
         return LAST_ATTEMPT_SECONDS if remaining <= 0 else max(MIN_ATTEMPT_SECONDS, remaining)
 
     def tolerating(self, until: float) -> Self:

@@ -22,8 +22,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.util import parse_url
 
 from ..clock import Clock
-from ..errors import InternalError
+from ..errors import Advice
 from .faults import ResponseTimeout, translated
+from .retry import TransientError
 
 _PIECE_BYTES: Final = 256 * 1024
 _MAX_QUEUED: Final = 4  # pieces that are received, but not taken
@@ -72,19 +73,11 @@ class Exchange:
     _arrivals: "queue.Queue[Any]" = field(default_factory=partial(queue.Queue, _MAX_QUEUED))
 
     def __post_init__(self) -> None:
-        self.extend(self.timeouts.total_seconds)
-
-    @property
-    def remaining_seconds(self) -> float:
-        """The time until the exchange is given up."""
-        return max(self._ends_at - self.clock.monotonic(), 0.0)
-
-    def extend(self, seconds: float) -> None:
-        """Set the remaining time."""
-        self._ends_at = self.clock.monotonic() + seconds
+        self.remaining_seconds = self.timeouts.total_seconds  # to wait for the server
 
     def begin(self) -> None:
-        """Record that the request is sent from now on. Raises `TimeoutError` if the exchange is over."""
+        """Record that the request is sent from now on. Raises `TimeoutError` if the exchange is over, and `Cancelled`."""
+        self.clock.cancellation.check()
         with self._lock:
             if self.is_over:
                 raise TimeoutError
@@ -105,10 +98,12 @@ class Exchange:
 
     def take(self) -> Any:
         """Return what is passed next. Raises errors of `faults` and `trust` in place of the transport's, and `Cancelled`."""
+        began = self.clock.monotonic()
         try:
             item = self.clock.wait_for(self._arrivals, self.remaining_seconds)
         except queue.Empty:
             raise self.give_up() from None
+        self.remaining_seconds -= self.clock.monotonic() - began
         if isinstance(item, Exception):
             raise translated(item, self.host, through_proxy=self.proxy is not None, maybe_processed=self.request.maybe_processed)
         return item
@@ -116,9 +111,8 @@ class Exchange:
     def give_up(self) -> ResponseTimeout:
         """End the exchange because its time is up, and return the error that says so."""
         self.end()  # before the mark is read: the thread may be about to set it
-        problem = "did not respond" if self.request.maybe_processed else "could not be reached"
-        message = f"{self.host} {problem} within {self.timeouts.total_seconds:.3g} s"
-        return ResponseTimeout(message, maybe_processed=self.request.maybe_processed)
+        problem = "did not send a whole response" if self.request.maybe_processed else "could not be reached"
+        return ResponseTimeout(f"{self.host} {problem} in time", maybe_processed=self.request.maybe_processed)
 
 
 class Transport:
@@ -128,12 +122,13 @@ class Transport:
         self._ssl_context = ssl_context
 
     def send(self, exchange: Exchange) -> Received:
-        """Send a request and return its response. Raises an error of `faults` or `trust`, `InternalError` and `Cancelled`."""
+        """Send a request and return its response. Raises errors of `faults` and `trust`, `TransientError` and `Cancelled`."""
         try:
             threading.Thread(target=self._run, args=(exchange,), daemon=True, name="exchange").start()
         except RuntimeError as error:
-            remedy = "Raise the runner's limit of processes and threads (`--pids-limit`, `ulimit -u`), or lower `max-parallel`."
-            raise InternalError("the machine allows no more threads", cause="", remedy=remedy) from error
+            limit = "The runner or its container has reached its limit of processes and threads."
+            advice = Advice(cause=limit, remedy="Raise the limit (`--pids-limit`, `ulimit -u`), or lower `max-parallel`.")
+            raise TransientError("This machine allows no more threads", advice=advice, maybe_processed=False) from error
         received: requests.Response = exchange.take()
         return received.status_code, received.headers, iter(exchange.take, b"")
 

@@ -263,6 +263,12 @@ class TestDeadline:
 
 
 class TestStartRequest:
+    def test_the_only_one_that_may_be_processed_takes_its_time(self) -> None:
+        talk = Talk(status(429), None, tolerance=2.5, seconds=3)
+
+        assert talk.call(Operation.START).job_id
+        assert [sent.exchange.timeouts.total_seconds for sent in talk.sent] == [60, 60]
+
     @pytest.mark.parametrize("bad", [LOST, status(502), BY_NAME["no response (read timeout)"].trouble])
     def test_an_unclear_failure_after_clear_ones_ends_it(self, bad: Trouble) -> None:
         talk = Talk(REFUSED, status(429), bad, None)

@@ -243,8 +243,10 @@ class TestHeaders:
 
 def sleep_within(exchange: Exchange, seconds: float) -> None:
     """Let time pass, or give up the exchange when its time is up."""
-    exchange.clock.sleep(min(seconds, exchange.remaining_seconds))
-    if not exchange.remaining_seconds:
+    waited = min(seconds, exchange.remaining_seconds)
+    exchange.clock.sleep(waited)
+    exchange.remaining_seconds -= waited
+    if exchange.remaining_seconds <= 0:
         raise exchange.give_up()
 
 
@@ -306,6 +308,13 @@ class TestTimeLimits:
     def test_a_bundle_that_is_too_slow_is_given_up(self, size: int, seconds: float) -> None:
         with pytest.raises(NetworkError):
             FakeStorage(SlowBundle(bytes(size), seconds)).get("https://s.example.com/a")
+
+    def test_the_time_that_the_disk_takes_does_not_count(self) -> None:
+        storage = FakeStorage(SlowBundle(b"a", 11))
+
+        with storage.open("https://s.example.com/a") as response:
+            for _ in response.pieces:
+                storage.clock.sleep(600)
 
 
 class TestErrors:

@@ -135,6 +135,9 @@ class TestResponse:
 
         assert 70_000 <= len(content) < len(BODY)
 
+    def test_blanks_around_a_length_do_not_count(self) -> None:
+        assert fetch(http_client(FakeTransport(headers={"Content-Length": " 2 "}))) == b"{}"
+
     @pytest.mark.parametrize("length", ["", "x", "-2", "+2", "2.0", "2, 2", "\u0662", "9" * 19])
     def test_a_length_that_is_not_a_number_is_not_http(self, length: str) -> None:
         transport = FakeTransport(headers={"Content-Length": length})

@@ -13,8 +13,9 @@ import pytest
 import requests
 
 from docs_platform_action.clock import Clock
-from docs_platform_action.errors import Cancelled, InternalError
+from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.faults import NetworkError, ResponseTimeout, translated
+from docs_platform_action.http.retry import TransientError
 from docs_platform_action.http.transport import Exchange, Request, Timeouts, Transport
 from docs_platform_action.http.trust import UnusableServerError, create_ssl_context
 from tests.unit.fakes import HOST
@@ -56,16 +57,14 @@ class TestExchange:
 
         assert (exchange.is_over, caught.value.maybe_processed) == (True, has_begun)
 
-    def test_its_time_limit_can_be_extended(self) -> None:
+    def test_only_the_wait_for_the_server_uses_up_its_time(self) -> None:
         clock = VirtualClock()
         exchange = new_exchange(clock, total_seconds=60.0)
-        clock.advance(45)
-        remaining = [exchange.remaining_seconds]
+        clock.advance(600)  # the caller's disk is slow
+        threading.Thread(target=exchange.put, args=(b"x",), daemon=True).start()
 
-        exchange.extend(600)
-        clock.advance(1)
-
-        assert [*remaining, exchange.remaining_seconds] == [15, 599]
+        assert exchange.take() == b"x"
+        assert exchange.remaining_seconds > 0
 
     def test_a_thread_that_waits_for_its_caller_ends_with_the_exchange(self) -> None:
         exchange, is_ended = new_exchange(), threading.Event()
@@ -90,6 +89,7 @@ class Network:
 
     def __init__(self) -> None:
         self.on_connect: Callable[[], object] = lambda: None
+        self.on_request: Callable[[], object] = lambda: None
         self.error: Exception | None = None
         self.reply = HEAD + b"\r\n{}"
         self.received = b""
@@ -112,6 +112,7 @@ class Network:
                 self.received += received
                 if not received:
                     return
+            self.on_request()
             theirs.sendall(self.reply)
 
     def join(self) -> None:
@@ -152,11 +153,21 @@ class TestTransport:
 
         assert (caught.value.maybe_processed, exchange.request.maybe_processed, network.received) == (False, False, b"")
 
-    def test_a_run_that_is_cancelled_lets_an_exchange_finish(self, network: Network) -> None:
+    def test_a_run_that_is_cancelled_lets_an_exchange_finish_that_has_begun(self, network: Network) -> None:
         clock = Clock()
-        network.on_connect = clock.cancellation.cancel
+        network.on_request = clock.cancellation.cancel
 
         assert send(new_exchange(clock)) == b"{}"
+
+    def test_it_sends_nothing_more_of_one_that_has_not(self, network: Network) -> None:
+        exchange = new_exchange(clock := Clock())
+        network.on_connect = clock.cancellation.cancel
+
+        with pytest.raises(Cancelled):
+            send(exchange)
+        network.join()
+
+        assert (network.received, exchange.request.maybe_processed) == (b"", False)
 
     def test_a_run_that_is_aborted_gives_it_up(self, network: Network) -> None:
         clock, is_given_up = Clock(), threading.Event()
@@ -167,13 +178,14 @@ class TestTransport:
             send(new_exchange(clock))
         is_given_up.set()
 
-    def test_a_machine_that_allows_no_more_threads_is_an_error_with_a_remedy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_machine_that_allows_no_more_threads_now_may_allow_one_later(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
 
-        with pytest.raises(InternalError) as caught:
+        with pytest.raises(TransientError) as caught:
             send(new_exchange())
 
-        assert "`max-parallel`" in caught.value.remedy
+        assert not caught.value.maybe_processed
+        assert "`max-parallel`" in caught.value.advice["remedy"]
 
     def test_a_bug_is_raised_as_it_is_in_the_caller(self, network: Network) -> None:
         network.error = KeyError("x")
