@@ -111,7 +111,7 @@ class Job:
     @property
     def is_under_way(self) -> bool:
         """Whether the platform is working on the job, as far as this run knows: it takes room there."""
-        return (self.job_id is not None or self.is_start_unconfirmed) and self.ended_at is None and not self.has_ended
+        return self.job_id is not None and self.ended_at is None and not self.has_ended
 
     @property
     def verdict(self) -> str:

@@ -29,7 +29,9 @@ _MISSING_ENDPOINT: Final = re.compile(
     r"(?<![\w.-])(?:endpoint|route|path|requested url|cannot (?:get|post)|method not allowed)(?![\w.-])", re.IGNORECASE
 )
 _RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE)  # only the API itself mentions one of these
-_PHRASES: Final = frozenset(status.phrase.lower() for status in http.HTTPStatus)
+_PHRASES: Final = frozenset(status.phrase.lower() for status in http.HTTPStatus) | {
+    *("unprocessable entity", "unprocessable content", "payload too large", "content too large"),  # old and new ones
+}
 _REASONS: Final = ("error", "message", "msg", "detail", "errors", "title")  # fields of APIs, frameworks and gateways
 _MAX_DEPTH: Final = 5  # of a reason in an error response
 _NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)  # adds nothing to the status

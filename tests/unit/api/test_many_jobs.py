@@ -157,14 +157,6 @@ class TestRoom:
         assert isinstance(crowd.ended["more"][1], Unavailable)
         assert crowd.ended["more"][0] == pytest.approx(1060, abs=5)
 
-    def test_a_job_whose_start_is_under_way_may_take_room(self) -> None:
-        starting = Job(mode=EXPORT, start_request=Request(method="POST", url="/", maybe_processed=True))
-        crowd = Crowd(only("more", FULL, until=500), tolerance=60, others=(starting,))
-
-        crowd.clock.run(crowd.calls("more", is_start=True))
-
-        assert crowd.ended["more"][1] is None
-
     def test_it_succeeds_once_there_is_room(self) -> None:
         crowd = Crowd(only("more", FULL, until=500), tolerance=60, others=(Job(mode=EXPORT, job_id="se_2"),))
 
