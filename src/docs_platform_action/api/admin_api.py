@@ -21,7 +21,7 @@ from ..http.trust import UnusableServerError
 from ..job import Job
 from ..models import API, AgentJob, Bundle, ExportJob, StartedExport
 from ..text import format_approx, format_seconds
-from .answers import START_UNCONFIRMED, Answer, Call
+from .answers import Answer, Call
 from .client import ApiClient
 
 T = TypeVar("T")
@@ -160,7 +160,8 @@ class AdminApi:
             error.final_error.request_id = error.request_id
             return error.final_error
         if call.is_start and error.maybe_processed:
-            return StartUnconfirmed(START_UNCONFIRMED, details=(f"{error.message}.", *error.details), request_id=error.request_id)
+            summary, said = "it is unknown whether the platform started it", (f"{error.message}.", *error.details)
+            return StartUnconfirmed(summary, details=said, request_id=error.request_id)
         is_refused = error.status == 429 and call.is_start
         summary = f"the API at {self.client.host} {'kept refusing to start the export' if is_refused else 'remained unavailable'}"
         details = [f"No successful response for {format_seconds(outage_seconds)}. Last error: {error.message}."]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from .. import errors
-from ..errors import ActionError, Advice, BadResponse, StartUnconfirmed
+from ..errors import ActionError, Advice, BadResponse
 from ..http.faults import format_status
 from ..http.retry import TEMPORARY_STATUSES, TransientError
 from ..http.transport import Request, Timeouts
@@ -17,8 +17,6 @@ from ..models import read_error, read_job_id, reports_missing_endpoint
 from .client import ApiClient, ApiResponse
 
 T = TypeVar("T")
-
-START_UNCONFIRMED: Final = "it is unknown whether the platform started it"
 
 
 class Meaning(NamedTuple):
@@ -122,15 +120,14 @@ class Answer(Generic[T]):
             reason = "it returned a web page, not the API's JSON"
             raise self._wrong_base_url(BadResponse, reason, cause="That is often the dashboard's address.")
         returned = f"The API returned {response.status}, but {problem}"
-        if call.is_start and not isinstance(body, dict):
-            raise StartUnconfirmed(START_UNCONFIRMED, details=(f"{returned}.",))
         if advice is not errors.ECHOED_KEY and (call.request.method == "GET" or not isinstance(body, dict)):
             raise TransientError(returned, advice=advice)
         details = [f"{returned}."]
         if call.is_start:
-            came = f"The response was: {json.dumps(body, ensure_ascii=False)[:300]}"
+            came = "" if advice is errors.ECHOED_KEY else f"The response was: {json.dumps(body, ensure_ascii=False)[:300]}"
             details += [came, "The platform may have started a job anyway. Check the dashboard before the next run."]
-        raise BadResponse(f"the API's response to {call.request.url} is invalid", details=tuple(details), **advice)
+        summary = f"the API's response to {call.request.url} is invalid"
+        raise BadResponse(summary, details=tuple(filter(None, details)), **advice)
 
     def _final_error(self) -> ActionError:
         status, body, is_start, job_id = self.response.status, self.response.body, self.call.is_start, self.call.job.job_id

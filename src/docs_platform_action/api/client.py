@@ -62,7 +62,7 @@ class ApiClient:
                 content = response.read(MAX_RESPONSE_BYTES + 1)
             if len(content) > MAX_RESPONSE_BYTES and is_success:
                 raise NetworkError(f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024**2} MiB", maybe_processed=True)
-        body, start = self._read_json(content), content[:100].lstrip().lower()
+        body, start = self._read_json(content, is_success=is_success), content[:100].lstrip().lower()
         content_type = (response.headers.get("Content-Type") or "no content type").split(";")[0]
         coding = f", Content-Encoding {coded}" if (coded := response.headers.get("Content-Encoding")) else ""
         return ApiResponse(
@@ -75,21 +75,23 @@ class ApiClient:
             request_id=request_id_of(response.headers),
         )
 
-    def _read_json(self, content: bytes) -> object:
+    def _read_json(self, content: bytes, *, is_success: bool) -> object:
         try:
-            return self._without_key(json.loads(content.decode("utf-8-sig", "surrogateescape")))
+            value = json.loads(content.decode("utf-8-sig", "surrogateescape"))
+            hidden = self._without_key(value)
         except (ValueError, RecursionError):
             return None
+        for name in _AS_GIVEN:
+            if isinstance(value, dict) and isinstance(given := value.get(name), str):
+                hidden[name] = given if is_success else self._client.redactor.hide_whole_keys(given)
+        return hidden
 
     def _without_key(self, value: Any) -> Any:
-        """Hide the key where the server echoes it in a JSON value, but not in the fields that are used as given."""
+        """Hide the key where the server echoes it in a JSON value."""
         if isinstance(value, str):
             return self._client.redactor.hide_keys(value)
         if isinstance(value, list):
             return [self._without_key(item) for item in value]
         if isinstance(value, dict):
-            return {
-                self._without_key(name): item if name in _AS_GIVEN and isinstance(item, str) else self._without_key(item)
-                for name, item in value.items()
-            }
+            return {self._without_key(name): self._without_key(item) for name, item in value.items()}
         return value

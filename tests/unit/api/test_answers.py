@@ -293,10 +293,24 @@ class TestBodies:
     @pytest.mark.parametrize("operation", [Operation.START, Operation.READ_EXPORT, Operation.BUNDLE])
     @pytest.mark.parametrize("name", ["jobId", "bundleUrl", "prLink"])
     def test_one_with_the_key_where_it_cannot_be_hidden_is_a_bad_response(self, name: str, operation: Operation) -> None:
-        talk = Talk(Fault(json={"status": "running", name: f"https://x.example/{ADMIN_KEY.upper()}"}), None)
+        talk = Talk(Fault(json={"status": "running", name: f"https://x.example/{ADMIN_KEY}"}), None)
 
-        assert isinstance(talk.failure(operation), BadResponse)
-        assert len(talk.sent) == 1
+        error = talk.failure(operation)
+
+        assert (type(error), len(talk.sent)) == (BadResponse, 1)
+        assert ADMIN_KEY not in texts(error)
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            Fault(status=409, json={"error": "busy", "jobId": f"se_{ADMIN_KEY}"}),
+            Fault(status=409, json={"error": {"message": "busy", "jobId": f"se_{ADMIN_KEY}"}}),
+            Fault(status=422, json={"errors": {"jobId": f"no {ADMIN_KEY}"}}),
+            Fault(status=422, json={"errors": [{"prLink": [ADMIN_KEY]}]}),
+        ],
+    )
+    def test_no_error_shows_the_key_wherever_it_is_echoed(self, fault: Fault) -> None:
+        assert ADMIN_KEY not in texts(Talk(fault).failure(Operation.START))
 
     @pytest.mark.parametrize("body", [{"jobId": [ADMIN_KEY]}, {"prLink": ADMIN_KEY[1:]}, {"bundleUrl": None}])
     def test_part_of_the_key_or_another_type_does_not_fail_it(self, body: dict[str, object]) -> None:
