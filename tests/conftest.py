@@ -74,6 +74,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByShari
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Start with the longest tests if there are several workers; a single process keeps the order of the files' names."""
+    """Start with the longest tests if there are several workers; a single process keeps the order of the files' names.
+
+    Of several tests with one name, the workers would run a single one.
+    """
+    assert len({item.nodeid for item in items}) == len(items), "two tests have the same name"
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: priority_of(item.nodeid))
