@@ -1,8 +1,8 @@
 """Delivers a bundle to disk, compared with shell commands, and measures peak memory: `python bench/bundle.py`.
 
-A site of `FILES` files and `SITE_MIB` is generated from a seed (`large_site.py`) and packed as `.tar.gz` and as `.zip`. The
-simulated platform serves it over loopback from a separate process. In turns, each time into a new folder of the same file system,
-it is
+Each of `COMPARED`, a site of many small files and one of a single large file, is generated from a seed (`large_site.py`) and
+packed as `.tar.gz` and as `.zip`. The simulated platform serves it over loopback from a separate process. In turns, each time
+into a new folder of the same file system, it is
 
 - collected by the action: its entry point attaches to the finished job, makes a link, downloads, hashes and unpacks;
 - fetched from a link by a shell: `curl`, then `sha256sum`, then `tar -xzf` or `unzip -q`.
@@ -44,12 +44,13 @@ from paced_relay import PacedRelay
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import run_action
 
-FILES: Final = 20_000
-SITE_MIB: Final = 1024
-ROUNDS: Final = 3
-MAX_MIB: Final = 96
+COMPARED: Final = ((34_000, 572), (1, 256))
+"""Files and MiB of the sites that are compared with the shell."""
 SIZES: Final = ((100, 1), (2_000, 64), (130_000, 128))
-"""Files and MiB of the other sites for the memory measurement. The last has nearly the maximum number of entries."""
+"""The same of the other sites for the memory measurement. The last has about half the maximum number of entries."""
+ROUNDS: Final = 3
+MAX_MIB: Final = 64
+MAX_LARGE_ZIP_MIB: Final = 160  # of a zip archive with 130,000 files, whose directory is in memory
 
 NETWORKS_MIB: Final = (None, 50)
 """MiB per second: unlimited loopback, and a typical rate from an object storage."""
@@ -70,24 +71,28 @@ TOOLS: Final = ("curl", "sha256sum", "tar", "unzip")
 
 TIMES: Final = """## Bundle to disk
 
-A site of {files:,} files and {mib:,} MiB, generated from a seed, is served over loopback from a separate process, at full speed
-and at the rate of a network. The action downloads, hashes and unpacks it; its time is that of the whole process. A shell runs
+Sites generated from a seed are served over loopback from a separate process, at full speed and at the rate of a network. The
+action downloads, hashes and unpacks each of them, and keeps the archive; its time is that of the whole process. A shell runs
 `curl -o`, `sha256sum`, and `tar -xzf` or `unzip -q`, one after another. They take turns, {rounds} each, in new folders of the
 same file system. Times are medians; processor time is that of all cores. Below 1.00 the action is faster or takes less. The goal:
-not slower in wall time.
+not slower in wall time. The last three columns are the shares of the shell's time.
 
-| archive | network | action / shell | fastest | processor time | goal | share of the shell's time: curl | sha256sum | unpacking |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+| archive | files | size | network | action / shell | fastest | processors | goal | curl | sha256sum | unpacking |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 MEMORY: Final = """
-Peak memory of the action's process. The goal: at most {bound} MiB at any size.
+Peak memory of the action's process. The goal: at most {bound} MiB, and {large_zip} MiB with 130,000 files in a zip archive.
 
 | archive | files | unpacked | peak memory | share of the limit | goal |
 | --- | --- | --- | --- | --- | --- |"""
 
 MEANING: Final = """
-Memory grows with the number of files, whose names are kept to detect duplicates, and not with the site's size.
+Memory does not grow with the size of a site. It grows with the number of entries in a zip archive, whose directory is read whole.
 """
+
+
+Size = tuple[int, int]
+"""Files and MiB of a site."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +116,8 @@ def main() -> int:
     """Measure every format, and write the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="turns of each side")
-    parser.add_argument("--files", type=int, default=FILES, metavar="N", help="files of the site")
-    parser.add_argument("--mib", type=int, default=SITE_MIB, metavar="MIB", help="size of the site, unpacked")
+    parser.add_argument("--files", type=int, metavar="N", help="compare a single site, of this many files, with the shell")
+    parser.add_argument("--mib", type=int, metavar="MIB", help="size of that site, unpacked")
     parser.add_argument(
         "--other-sites", type=int, default=len(SIZES), metavar="N", help="other sites for the memory, the smallest first"
     )
@@ -120,23 +125,29 @@ def main() -> int:
     options = parser.parse_args()
     need_programs(*TOOLS)
     with tempfile.TemporaryDirectory(prefix="bundle-", dir=options.folder) as folder:
-        return _measure(Path(folder), options.rounds, (options.files, options.mib), SIZES[: options.other_sites])
+        compared = ((options.files, options.mib),) if options.files and options.mib else COMPARED
+        return _measure(Path(folder), options.rounds, compared, SIZES[: options.other_sites])
 
 
-def _measure(folder: Path, rounds: int, size: tuple[int, int], other_sizes: Sequence[tuple[int, int]]) -> int:
-    ratios: dict[tuple[str, int | None], tuple[float, ...]] = {}
-    peaks: list[tuple[str, int, int, float]] = []
-    for files, mib in (*other_sizes, size):
+def _measure(folder: Path, rounds: int, compared: Sequence[Size], other_sizes: Sequence[Size]) -> int:
+    ratios: dict[tuple[str, Size, int | None], tuple[float, ...]] = {}
+    peaks: dict[tuple[str, Size], float] = {}
+    for size in (*other_sizes, *compared):
+        files, mib = size
         for archive in _packed(folder, files, mib):
             with _served(archive) as platform:
-                peaks.append((archive.name, files, mib, _peak_mib(platform, folder, files)))
-            for network in NETWORKS_MIB if (files, mib) == size else ():
+                peaks[archive.name, size] = _peak_mib(platform, folder, files)
+            for network in NETWORKS_MIB if size in compared else ():
                 with _served(archive, network) as platform:
-                    ratios[archive.name, network] = _compared(platform, folder, archive, rounds, files)
+                    ratios[archive.name, size, network] = _compared(platform, folder, archive, rounds, files)
             archive.unlink()
-    sys.stdout.write(_section(ratios, peaks, rounds, size))
+    sys.stdout.write(_section(ratios, peaks, rounds))
     slow = any(wall > SLOWEST for wall, *_ in ratios.values())
-    return MISSED if slow or any(peak > MAX_MIB for *_, peak in peaks) else 0
+    return MISSED if slow or any(peak > _max_mib(*key) for key, peak in peaks.items()) else 0
+
+
+def _max_mib(archive: str, size: Size) -> int:
+    return MAX_LARGE_ZIP_MIB if archive.endswith(".zip") and size[0] > 100_000 else MAX_MIB
 
 
 def _packed(folder: Path, files: int, mib: int) -> list[Path]:
@@ -269,23 +280,21 @@ def _cost(work: Callable[[], None]) -> Cost:
 
 
 def _section(
-    ratios: dict[tuple[str, int | None], tuple[float, ...]],
-    peaks: list[tuple[str, int, int, float]],
-    rounds: int,
-    size: tuple[int, int],
+    ratios: dict[tuple[str, Size, int | None], tuple[float, ...]], peaks: dict[tuple[str, Size], float], rounds: int
 ) -> str:
-    files, mib = size
-    lines = [TIMES.format(files=files, mib=mib, rounds=rounds)]
-    for (name, network), (wall, processor, best, *shares) in ratios.items():
+    lines = [TIMES.format(rounds=rounds)]
+    for (name, (files, mib), network), (wall, processor, best, *shares) in ratios.items():
         kind, pace = name.removeprefix("bundle"), "loopback" if network is None else f"{network} MiB/s"
         parts = " | ".join(f"{100 * share:.0f} %" for share in shares)
         met = "met" if wall <= SLOWEST else f"missed by {wall - SLOWEST:.2f}"
-        lines.append(f"| `{kind}` | {pace} | {wall:.2f} | {best:.2f} | {processor:.2f} | {met} | {parts} |")
-    lines.append(MEMORY.format(bound=MAX_MIB))
-    for name, count, unpacked, peak in peaks:
-        met = "met" if peak <= MAX_MIB else f"missed by {peak - MAX_MIB:.1f} MiB"
+        site = f"{files:,} | {mib:,} MiB"
+        lines.append(f"| `{kind}` | {site} | {pace} | {wall:.2f} | {best:.2f} | {processor:.2f} | {met} | {parts} |")
+    lines.append(MEMORY.format(bound=MAX_MIB, large_zip=MAX_LARGE_ZIP_MIB))
+    for (name, (files, mib)), peak in peaks.items():
+        bound = _max_mib(name, (files, mib))
+        met = "met" if peak <= bound else f"missed by {peak - bound:.1f} MiB"
         kind = name.removeprefix("bundle")
-        lines.append(f"| `{kind}` | {count:,} | {unpacked:,} MiB | {peak:.1f} MiB | {peak / MAX_MIB:.2f} | {met} |")
+        lines.append(f"| `{kind}` | {files:,} | {mib:,} MiB | {peak:.1f} MiB | {peak / bound:.2f} | {met} |")
     lines.append(MEANING)
     return "\n".join(lines)
 

@@ -21,7 +21,7 @@ LONGEST: Final = (
         "tests/integration/test_many.py",
         "tests/integration/",
     ),
-    *("tests/fuzz/", "tests/unit/archive/", "tests/unit/report/", "tests/unit/test_redaction.py"),
+    *("tests/fuzz/", "tests/unit/report/", "tests/unit/test_redaction.py"),
 )
 """The longest tests, which start first, so that no worker is still busy with them at the end."""
 

@@ -58,6 +58,51 @@ UNREACHABLE: Final = Advice(
     remedy="Check `base-url` and the platform's status page, and run the workflow again.",
 )
 
+DENIED: Final = Advice(cause=DENIED_CAUSE, remedy=DENIED_REMEDY)
+NO_THREADS: Final = Advice(
+    cause="The runner or its container has reached its limit of processes and threads.",
+    remedy="Raise the limit (`--pids-limit`, `ulimit -u`), or lower `max-parallel`.",
+)
+STORAGE_UNAVAILABLE: Final = Advice(
+    cause="The storage, or the network between it and this runner, is down or overloaded.",
+    remedy="Run the workflow again, or allow the download more time with `outage-tolerance`.",
+)
+STORAGE_UNREACHABLE: Final = Advice(
+    cause="The runner's network blocks access to the storage, or the storage is down.",
+    remedy="Allow the runner to reach the storage's host, or run the workflow again.",
+)
+STORAGE_REFUSED: Final = Advice(
+    cause="The storage denies access to this runner, or does not accept the platform's links.",
+    remedy="Allow the runner's address at the storage, or report it to the platform.",
+)
+BUNDLE_GONE: Final = Advice(
+    cause="There is no bundle at the link: it was removed, or is not there yet.",
+    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
+)
+LINK_SHORT_LIVED: Final = Advice(
+    cause="Links expire before they can be used: their lifetime is too short, or the platform's and the storage's clocks differ.",
+    remedy="Report it to the platform, with the time of the run.",
+)
+LINK_INTERCEPTED: Final = Advice(
+    cause="Something other than the storage responded, such as a login page or a gateway, or compressed the bundle on the way.",
+    remedy="Open the link from the runner's network to see what responds, and let the runner reach the storage directly.",
+)
+BUNDLE_CHANGED: Final = Advice(
+    cause="The bundle was replaced during the download, or something between the storage and this runner changes it.",
+    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
+)
+DISK_FULL: Final = Advice(
+    cause="The runner's disk is full or too small.",
+    remedy="Free space in an earlier step, or use a runner with a larger disk.",
+)
+DISK_FAULTY: Final = Advice(
+    cause="The runner's disk is faulty, or another process is using it.", remedy="Fix the runner and run the workflow again."
+)
+PATH_SHARED: Final = Advice(
+    cause="Another process on the runner, or an earlier step that still runs, uses the same path. Its files were not changed.",
+    remedy="Use a path that nothing else writes to, and run the workflow again.",
+)
+
 
 class ActionError(Exception):
     """A failure of the run. `summary` completes "Export of docs.example.com: …"; each of `details` is a sentence."""
@@ -191,8 +236,8 @@ class DownloadFailed(ActionError):
     """The bundle could not be downloaded completely."""
 
     failure_reason = "download-failed"
-    default_cause = "The storage, or the network between it and this runner, is down or overloaded."
-    default_remedy = "Run the workflow again, or allow the download more time with `outage-tolerance`."
+    default_cause = STORAGE_UNAVAILABLE["cause"]
+    default_remedy = STORAGE_UNAVAILABLE["remedy"]
 
 
 class InvalidBundle(ActionError):
@@ -217,6 +262,40 @@ class InternalError(ActionError):
     default_cause = "This is a bug in the action, not in your workflow."
     default_remedy = "Re-run the job with debug logging enabled, and attach its log to a bug report."
     bug: Exception | None = None
+
+
+def damaged(fact: str) -> InvalidBundle:
+    """Return the failure for an archive that is incomplete or malformed."""
+    return InvalidBundle("the bundle is damaged", details=(fact,))
+
+
+def unsafe(fact: str) -> InvalidBundle:
+    """Return the failure for an archive that holds something that must not be unpacked."""
+    return InvalidBundle(
+        "the bundle cannot be opened safely",
+        details=(fact,),
+        cause="The archive was not made by the platform, or the site contains something that cannot be delivered as files.",
+        remedy="If the site's sources cause it, fix them and export again; otherwise report it to the platform.",
+    )
+
+
+def too_large(fact: str) -> InvalidBundle:
+    """Return the failure for an archive beyond a limit."""
+    return InvalidBundle(
+        "the bundle is too large to be opened safely",
+        details=(fact,),
+        cause="The archive was made to fill the runner's disk, or holds more than a documentation site.",
+        remedy="To inspect the archive, save it with `bundle-path`, without `site-path`.",
+    )
+
+
+def not_an_archive(fact: str) -> InvalidBundle:
+    """Return the failure for a file of another kind."""
+    return InvalidBundle(
+        "the bundle is not an archive that can be opened",
+        details=(fact, "Supported are zip, and tar without compression or with gzip, bzip2 or xz."),
+        cause="The link led to something other than the bundle, or the platform now packs its bundles in another format.",
+    )
 
 
 def internal_error(error: Exception) -> InternalError:

@@ -86,14 +86,11 @@ class Events:
     def download_restarted(self, job: Job, reason: str) -> None:
         """Announce that the download restarts at the first byte."""
 
-    def download_moved(self, job: Job) -> None:
-        """Announce that the download moves to the workspace's disk, because the temporary folder is too small."""
-
     def downloaded(self, job: Job) -> None:
         """Announce that the download is complete."""
 
     def archive_saved(self, job: Job) -> None:
-        """Announce that the archive is saved at `bundle-path`, after its pages were counted."""
+        """Announce that the archive is saved at `bundle-path`."""
 
     def unpacking(self, job: Job) -> None:
         """Announce that unpacking begins."""

@@ -55,6 +55,7 @@ class Job:
     page_count: int | None = None  # of the completed job
     pages_so_far: int | None = None  # the last count of any reading
     bundle: Bundle | None = None
+    has_short_link: bool = False  # also after a new one was made
     downloaded: Downloaded | None = None
     bundle_path: str | None = None
     site_path: str | None = None
@@ -112,6 +113,11 @@ class Job:
     def is_under_way(self) -> bool:
         """Whether the platform is working on the job, as far as this run knows: it takes room there."""
         return self.job_id is not None and self.ended_at is None and not self.has_ended
+
+    @property
+    def is_delivering(self) -> bool:
+        """Whether the job's files are being written."""
+        return bool(self.phases) and self.phases[-1].name in {DOWNLOAD, UNPACK} and self.phases[-1].ended_at is None
 
     @property
     def verdict(self) -> str:

@@ -17,7 +17,6 @@ from requests.utils import get_environ_proxies
 
 from .api.admin_api import AdminApi
 from .api.client import ApiClient
-from .cleanups import Cleanups
 from .clock import Clock
 from .context import Context
 from .errors import ActionError, InternalError, internal_error
@@ -81,7 +80,6 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
         context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, console.redactor)
         runner = Runner([*zip(jobs, plan.jobs, strict=True)], context, max_parallel=plan.max_parallel)
         received = signal_handler.run(runner)
-        context.cleanups.clear()
         if received is not None:
             exit_code = 128 + received
             cancelled = runner.unfinished
@@ -141,7 +139,7 @@ def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, 
         events=events,
         jobs=jobs,
     )
-    return Context(clock=clock, client=client, api=api, events=events, cleanups=Cleanups())
+    return Context(clock=clock, client=client, api=api, events=events)
 
 
 def _proxies_for(url: str) -> dict[str, str]:

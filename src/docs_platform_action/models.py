@@ -105,11 +105,10 @@ class Bundle:
 
 @dataclass(frozen=True, kw_only=True)
 class Downloaded:
-    """A downloaded bundle of `size` bytes. `was_transcoded` is true if its compression is known to have changed on the way."""
+    """A downloaded bundle of `size` bytes."""
 
     size: int
     sha256: str
-    was_transcoded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,6 +96,11 @@ def describe_retry(error: str, budget_seconds: float, pause_seconds: float) -> s
     return f"{error}. Retrying {budget}, next attempt {next_attempt}."
 
 
+def quoted(name: str) -> str:
+    """Quote a name from outside for a message. A long one is shortened in the middle."""
+    return f"'{name}'" if len(name) <= 160 else f"'{name[:80]}…{name[-80:]}'"
+
+
 def pluralize(count: int, noun: str) -> str:
     """Return a count with its noun, such as `1,904 files`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

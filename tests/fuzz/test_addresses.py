@@ -53,9 +53,9 @@ def fetch(url: str, *locations: str) -> tuple[list[str], list[str]]:
     shared = context(VirtualClock(), events, client=http_client(wire))
     with (
         contextlib.suppress(DownloadFailed, NetworkError),
-        request_bundle(url, {}, Job(mode=EXPORT), shared, within_seconds=60) as answer,
+        request_bundle(url, {}, Job(mode=EXPORT), shared, within_seconds=60) as (response, _),
     ):
-        assert b"".join(answer.pieces) == b"bundle"
+        assert b"".join(response.pieces) == b"bundle"
     assert not any("authorization" in map(str.lower, request.headers) for request in wire.requests)
     return [url, *(redirect for (redirect,) in events.of("link_redirected"))], [str(request.url) for request in wire.requests]
 

@@ -1,6 +1,7 @@
 """The values file: two YAML parsers read every string back unchanged, and the comment stays a comment."""
 
 import re
+from datetime import UTC, datetime
 
 import yaml
 from hypothesis import example
@@ -8,6 +9,8 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from docs_platform_action.bundle.helm_values import values_text
+from docs_platform_action.job import Job
+from docs_platform_action.models import Bundle
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.hostile import YAML as YAML_LOOKALIKES
@@ -24,18 +27,22 @@ strings = st.one_of(
 
 @fuzz(
     "values files",
-    bundle_url=strings,
+    link=strings,
     version=st.none() | strings,
-    comment=st.lists(st.one_of(strings, st.text(st.characters(), max_size=20), st.sampled_from(HOSTILE_TEXTS)), max_size=4),
+    foreign=st.lists(
+        st.one_of(strings, st.text(st.characters(), max_size=20), st.sampled_from(HOSTILE_TEXTS)), min_size=3, max_size=3
+    ),
 )
 @example("a\nb: c", "\n--- #", ["a\nstaticExport: null", "\ud800", "a\r\n---\n"])
-def test_two_yaml_parsers_read_the_strings_back(bundle_url: str, version: str | None, comment: list[str]) -> None:
-    written = values_text(bundle_url=bundle_url, version=version, comment=comment)
+def test_two_yaml_parsers_read_the_strings_back(link: str, version: str | None, foreign: list[str]) -> None:
+    domain, job_id, expires_at = foreign
+    job = Job(mode="domain", domain=domain, job_id=job_id, bundle=Bundle(url=link, expires_at=expires_at))
 
-    expected = {"enabled": True, "bundleUrl": bundle_url} | ({} if version is None else {"version": version})
+    written = values_text(job, version, datetime(2026, 5, 4, tzinfo=UTC))
+
+    expected = {"enabled": True, "bundleUrl": link} | ({} if version is None else {"version": version})
     assert yaml.safe_load(written) == {"staticExport": expected}
     assert YAML(typ="safe", pure=True).load(written) == {"staticExport": expected}
     assert re.fullmatch(r"[ -~\n]*", written)
     lines = written.splitlines()
-    assert len(lines) == len(comment) + len(expected) + 1
-    assert all(line.startswith("#") for line in lines[: len(comment)])
+    assert [line.startswith("#") for line in lines] == [True] * 2 + [False] * (len(expected) + 1)

@@ -6,101 +6,52 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from docs_platform_action.archive.unpack import unpack
-from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import InvalidBundle
-from tests.archive_limits import Limits
-from tests.archives import open_archive
-from tests.folders import Tree, read_tree
+from tests.folders import Tree
+from tests.unit.bundle.places import Place, limited
 
-NAMES: Final = (b"a", b"b/c", b"b/d/e", b"index.html", b"./f", b"b//g", "é.html".encode(), b"h", b"i", b"j/k")
-"""Names of regular files, valid in archives of any kind."""
+MAX_UNPACKED_BYTES: Final = 1 << 20
+MAX_ENTRIES: Final = 400
 
-LIMITS: Final = Limits(entries=400, unpacked_bytes=1 << 20)
-"""Low enough for a generated archive to exceed each of them."""
-
-ROOMY: Final = Limits(unpacked_bytes=1 << 24)
-
-MAX_CHECKS: Final = 20_000
-"""Maximum checks for a cancel during one run; a run with more does not end."""
-
-ESCAPED: Final = "fuzz-escaped"
-"""The name of the file that hostile names lead to."""
+ESCAPED: Final = Path("/tmp/fuzz-escaped")  # noqa: S108  # nothing is put there
+"""Where hostile absolute names lead to."""
 
 
-class BoundedCancellation(Cancellation):
-    """Fails the test after too many checks."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._checks = 0
-
-    def check(self) -> None:
-        self._checks += 1
-        assert self._checks < MAX_CHECKS
-        super().check()
-
-
-def unpacked(archive: bytes, *, limits: Limits = LIMITS) -> Tree:
-    """Unpack an archive, assert that all promises hold, and return the tree. Raises `InvalidBundle`, and nothing else."""
-    with tempfile.TemporaryDirectory() as temporary:
-        root = Path(temporary)
-        folder = root / "beside" / "site"
-        folder.mkdir(parents=True)
-        (root / "bundle").write_bytes(archive)
-        (root / "beside" / "kept").write_text("kept")
-        before = _surroundings(root)
+def unpacked(archive: bytes) -> Tree:
+    """Unpack an archive within low limits, assert that all promises hold, and return the tree. Raises `InvalidBundle` alone."""
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        limited("archive.MAX_ENTRIES", MAX_ENTRIES),
+        limited("archive.MAX_STREAM_BYTES", 4 * MAX_UNPACKED_BYTES),
+        limited("tree.MAX_UNPACKED_BYTES", MAX_UNPACKED_BYTES),
+        Place(Path(temporary).resolve() / "top") as place,
+    ):
         try:
-            with open_archive(root / "bundle", BoundedCancellation()) as file, limits.applied():
-                done = unpack(file, folder, on_progress=lambda *_: None)
+            done = place.unpack(archive)
         except InvalidBundle:
-            assert _links_and_bytes(folder, limits)[0] == 0
+            assert not _is_left(place.folder.parent)
             raise
-        finally:
-            assert _surroundings(root) == before
-            assert not Path(f"/{ESCAPED}").exists()
-            assert not Path(f"/tmp/{ESCAPED}").exists()  # noqa: S108  # nothing is put there
-        _, size = _links_and_bytes(folder, limits)
-        tree = read_tree(folder)
-        links = (folder / path for path, what in tree.items() if isinstance(what, str))
-        assert all(Path(os.path.realpath(link, strict=True)).is_relative_to(folder.resolve()) for link in links)
-        assert (done.files, done.size) == (sum(isinstance(what, bytes) for what in tree.values()), size)
+        assert not _is_left(place.folder.parent)
+        tree = place.tree()
+        _check_nodes(place.folder, tree)
+        files = [path for path, node in tree.items() if isinstance(node, bytes)]
+        assert done.files == len(files) > 0
+        assert done.html_files == sum(path.lower().endswith(".html") for path in files)
         return tree
 
 
-def _surroundings(root: Path) -> dict[str, tuple[int, ...]]:
-    """Return the mode, size, time, inode and owner of everything except the site."""
-    found = {}
-    for inside, folders, files in os.walk(root):
-        if Path(inside) == root / "beside" / "site":
-            folders.clear()
-            continue
-        for name in (*folders, *files):
-            path = Path(inside, name)
-            status = path.lstat()
-            if path != root / "beside" / "site":
-                found[str(path)] = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ino, status.st_uid)
-    return found
+def _is_left(beside: Path) -> bool:
+    return ESCAPED.exists() or {path.name for path in beside.iterdir()} != {"site", "outside"}
 
 
-def _links_and_bytes(folder: Path, limits: Limits) -> tuple[int, int]:
-    """Return the number of symbolic links in a folder and the bytes of its files, after asserting that all is harmless."""
-    links = size = count = 0
-    for inside, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            status = Path(inside, name).lstat()
-            count += 1
-            if stat.S_ISLNK(status.st_mode):
-                links += 1
-                continue
-            assert stat.filemode(status.st_mode) in {"-rw-r--r--", "drwxr-xr-x"}
-            assert stat.S_ISDIR(status.st_mode) or status.st_nlink == 1
-            size += status.st_size if stat.S_ISREG(status.st_mode) else 0
-    assert size <= limits.unpacked_bytes
-    assert count <= limits.entries
-    return links, size
-
-
-def plain(name: bytes) -> str:
-    """Return an archive's name as a path, without `.` and doubled slashes."""
-    return "/".join(part for part in name.decode().split("/") if part not in {"", "."})
+def _check_nodes(folder: Path, tree: Tree) -> None:
+    assert len(tree) <= MAX_ENTRIES
+    assert not any(isinstance(node, bytes) and node.startswith(b"precious") for node in tree.values())  # from beside the folder
+    assert sum(len(node) for node in tree.values() if isinstance(node, bytes)) <= MAX_UNPACKED_BYTES
+    for path, node in tree.items():
+        status = (folder / path).lstat()
+        if isinstance(node, str):
+            assert Path(os.path.realpath(folder / path, strict=True)).is_relative_to(folder)
+        else:
+            assert stat.filemode(status.st_mode) == ("drwxr-xr-x" if node is None else "-rw-r--r--")
+            assert node is None or status.st_nlink == 1

@@ -17,7 +17,7 @@ import yaml
 
 from admin_api_simulator import Fault, Simulator
 from tests.action import Action
-from tests.archives import HOSTILE, NOT_ARCHIVES, crowded
+from tests.archives import HOSTILE, NOT_ARCHIVES, Site, tar, zipped
 from tests.ended import Ended
 from tests.folders import read_tree
 from tests.integration.parts import expiring_links, link_in
@@ -133,17 +133,20 @@ class TestExpiringLink:
         assert "session%2B1" in ended.outputs["bundleUrl"], "the first link"
         assert link_in(action.workspace / EVERYTHING["values_file"]) == ended.outputs["bundleUrl"]
 
-    def test_a_cancel_ends_it(self, action: Action, platform: Simulator) -> None:
+    def test_a_cancel_ends_it_and_what_was_delivered_before_is_an_output(self, action: Action, platform: Simulator) -> None:
         platform.override("make_bundle", expiring_links(-5))
         platform.script("make_bundle", None, Fault(delay_seconds=3600))
 
-        with action.start(platform, job_id="export-finished", values_file="values.yaml") as running:
+        with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
             while platform.count("make_bundle") < 2:
                 time.sleep(0.005)
             running.signal(signal.SIGTERM)
             ended = running.wait()
 
-        assert (ended.exit_code, ended.reason, read_tree(action.workspace)) == (143, "cancelled", {})
+        assert (ended.exit_code, ended.reason) == (143, "cancelled")
+        assert (ended.outputs["bundlePath"], ended.outputs["sitePath"]) == ("dist/bundle.tar.gz", "public/site")
+        assert "valuesFile" not in ended.outputs
+        assert {found.name for found in action.workspace.iterdir()} == {"dist", "public"}
 
 
 def test_a_file_system_that_reports_no_sizes_is_not_full(action: Action, platform: Simulator) -> None:
@@ -275,31 +278,19 @@ class TestCancel:
 
         assert (ended.exit_code, ended.reason, read_tree(action.workspace)) == (exit_code, "cancelled", {})
 
+    @pytest.mark.parametrize("pack", [tar, zipped])
     def test_during_unpacking_leaves_the_folder_unchanged(
-        self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int
+        self, action: Action, platform: Simulator, number: signal.Signals, exit_code: int, pack: Callable[[Site], bytes]
     ) -> None:
-        platform.put_bundle("export-finished", crowded(60_000))
+        platform.put_bundle("export-finished", pack(Site(files={f"{page}.html": b"" for page in range(20_000)})))
         (action.workspace / "site").mkdir()
-        action.set_constants(report__job_log__LINE_SECONDS=0.0, jobs__runner__CLEANUP_GRACE_SECONDS=60.0)
+        action.set_constants(jobs__runner__CLEANUP_GRACE_SECONDS=60.0)
 
         with action.start(platform, job_id="export-finished", site_path="site") as running:
-            running.wait_for("  unpacking ")
+            while not [*action.workspace.glob(".site.*.part/*.html")]:
+                time.sleep(0.005)
             running.signal(number)
             ended = running.wait()
 
         assert (ended.exit_code, ended.reason) == (exit_code, "cancelled")
         assert read_tree(action.workspace) == {"site": None}
-
-
-def test_files_delivered_before_a_cancellation_are_outputs(action: Action, platform: Simulator) -> None:
-    platform.put_bundle("export-finished", crowded(60_000))
-    action.set_constants(report__job_log__LINE_SECONDS=0.0, jobs__runner__CLEANUP_GRACE_SECONDS=60.0)
-
-    with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
-        running.wait_for("  unpacking ")
-        running.signal(signal.SIGINT)
-        ended = running.wait()
-
-    assert [found for found, content in read_tree(action.workspace).items() if content is not None] == ["dist/bundle.tar.gz"]
-    assert ended.outputs["bundlePath"] == ended.result["bundlePath"] == "dist/bundle.tar.gz"
-    assert "sitePath" not in ended.outputs

@@ -322,7 +322,7 @@ class TestLinkRelatedToTheKey:
 
         search_for_whole_keys_only(platform, ended)
         assert ended.exit_code == 0
-        assert [request.headers.get("If-Range") for request in platform.requests_of("download")] == [None, etag]
+        assert [request.headers.get("If-Range") for request in platform.requests_of("download")] == [None, etag, None]
 
     def test_a_pull_request_is_handed_on_unchanged(
         self, make_platform: Callable[..., Simulator], workspace: Path, key: str
@@ -449,7 +449,7 @@ PLACES = {
     "wire": "docs_platform_action.http.transport.Transport.send",
     "reading": "docs_platform_action.api.client.json.loads",
     "log": "docs_platform_action.report.job_log.JobLog.status_read",
-    "download": "docs_platform_action.bundle.deliver.Download",
+    "download": "docs_platform_action.bundle.deliver.BundleStream",
 }
 ERRORS = {
     "RuntimeError": RuntimeError,

@@ -103,7 +103,7 @@ def test_it_writes_only_the_requested_and_the_runners_files(
     opened = [os.fsdecode(path) for _, (path, _, flags) in run.of("open") if is_written(path, flags)]
     changed = [os.fsdecode(args[0]) for _, args in run.of(*CHANGES) if is_named(args[0])]
     places = {place_of(path, action.workspace) for path in [*opened, *changed]}
-    expected = {"GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "RUNNER_TEMP", "workspace"}
+    expected = {"GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "workspace"}
     assert places == (expected | {"below the site's part"} if exit_code == 0 else expected)
 
 
@@ -122,4 +122,4 @@ def place_of(path: str, workspace: Path) -> str:
         return "workspace"
     if not path.startswith("/"):
         return "below the site's part"
-    return {"output": "GITHUB_OUTPUT", "summary": "GITHUB_STEP_SUMMARY", "temp": "RUNNER_TEMP"}.get(Path(path).name, path)
+    return {"output": "GITHUB_OUTPUT", "summary": "GITHUB_STEP_SUMMARY"}.get(Path(path).name, path)

@@ -60,10 +60,9 @@ class Recorder:
 def fetch(url: str, *, transport: Transport | None = None, proxy: str | None = None) -> None:
     """Fetch a link as in a run."""
     client = http_client(transport or Transport(create_ssl_context(None)), proxies={"https": proxy} if proxy else None)
-    with request_bundle(
-        url, {}, finished_export(), context(VirtualClock(), Events(), client=client), within_seconds=60
-    ) as answer:
-        assert b"".join(answer.pieces) == b"{}"
+    shared = context(VirtualClock(), Events(), client=client)
+    with request_bundle(url, {}, finished_export(), shared, within_seconds=60) as (response, _):
+        assert b"".join(response.pieces) == b"{}"
 
 
 @pytest.mark.parametrize("target", AWKWARD.values(), ids=AWKWARD)

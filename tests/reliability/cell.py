@@ -23,7 +23,7 @@ import yaml
 
 from docs_platform_action import main
 from docs_platform_action.api.client import ApiClient, ApiResponse
-from docs_platform_action.bundle import download, storage
+from docs_platform_action.bundle import storage, stream
 from docs_platform_action.clock import Clock
 from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.transport import Request, Timeouts
@@ -173,9 +173,9 @@ def _shortened_timeouts(world: World) -> Iterator[None]:
         # real sockets: a faster clock would need faster ones
         patch.setattr(main, "HttpClient", lambda **parts: HttpClient(**parts | {"clock": Clock()}))
         patch.setattr(storage, "Timeouts", functools.partial(Timeouts, connect_seconds=CONNECT_SECONDS))
-        for name in ("IDLE_SECONDS", "HEAD_SECONDS", "SLOW_SECONDS"):
-            patch.setattr(storage, name, getattr(storage, name) / SCALE)
-        patch.setattr(download, "MAX_BUNDLE_BYTES", MAX_BUNDLE_BYTES)
+        for module, name in ((storage, "IDLE_SECONDS"), (storage, "HEAD_SECONDS"), (stream, "SLOW_SECONDS")):
+            patch.setattr(module, name, getattr(module, name) / SCALE)
+        patch.setattr(stream, "MAX_BUNDLE_BYTES", MAX_BUNDLE_BYTES)
         yield
 
 

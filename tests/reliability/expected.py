@@ -55,8 +55,10 @@ def _lost(fault: Row, operation: Operation) -> Rule:
         return _final("start-unconfirmed", "The platform may have started the export, so the request is not sent again.")
     if operation.is_download and fault.name == "invalid gzip":
         return _harmless(fault, operation)
-    if operation.is_download and fault.name == "`Content-Length` too long":
-        return Rule(ends=(OK, OK, OK), why="The storage answers the request for the rest twice that the download is complete.")
+    if operation is Operation.FIRST_BYTE and fault.name == "`Content-Length` too long":
+        return _temporary(_STORAGE, "The storage refuses the request for the rest, so the download begins again, at most twice.")
+    if operation is Operation.MIDDLE and fault.name == "`Content-Length` too long":
+        return _harmless(fault, operation)
     return _temporary(
         _reason_of_outage(operation), "The request is retried, and a download resumed, until `outage-tolerance` is over."
     )
@@ -75,7 +77,9 @@ def _harmless_json(fault: Row, operation: Operation) -> Rule:
 
 def _endless(fault: Row, operation: Operation) -> Rule:
     if operation.is_download:
-        return _final(_STORAGE, "A download without a length is aborted at 50 GiB (here at 4 MiB) and not retried.")
+        first = OK if operation is Operation.MIDDLE else _STORAGE
+        why = "A bundle without a length fails at 50 GiB (here at 4 MiB); in place of the rest, it begins the download again."
+        return Rule(ends=(first, _STORAGE, _STORAGE), why=why)
     return _lost(fault, operation)
 
 
@@ -86,10 +90,7 @@ def _too_short(fault: Row, operation: Operation) -> Rule:
             "Only the storage reports the length, so the archive's checksums detect the error, if `site-path` is set.",
         )
     if operation is Operation.MIDDLE:
-        return Rule(
-            ends=(OK, "invalid-bundle", "invalid-bundle"),
-            why="A part whose length contradicts its range is discarded; a short full response fails the archive's checks.",
-        )
+        return _temporary(_STORAGE, "What a part lacks is requested again; 20 bytes are too few to end the outage.")
     return _foreign(fault, operation)
 
 
@@ -125,7 +126,7 @@ def _refused(fault: Row, operation: Operation) -> Rule:
 
 def _refused_by_storage(status: int, operation: Operation) -> Rule:
     if status in {400, 401, 403, 404, 410}:
-        return _temporary(_STORAGE, "The API makes a new link, the first time at once, then after pauses.")
+        return _temporary(_STORAGE, "The API makes a new link after a pause.")
     if operation is Operation.MIDDLE:
         return Rule(
             ends=(OK, _STORAGE, _STORAGE),

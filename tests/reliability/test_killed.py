@@ -21,7 +21,7 @@ def test_no_result_is_incomplete_under_its_final_name(killed: tuple[Killed, ...]
     assert [(run.moment, run.wrong) for run in killed if run.wrong] == []
 
 
-def test_a_later_run_in_the_same_workspace_succeeds_and_cleans_up(killed: tuple[Killed, ...]) -> None:
+def test_a_later_run_in_the_same_workspace_succeeds(killed: tuple[Killed, ...]) -> None:
     followed = [run for run in killed if run.next_run is not None]
 
     assert len(followed) > MOMENTS / 4
@@ -42,7 +42,7 @@ class TestMoments:
 
     def test_some_are_right_before_and_right_after_a_result_gets_its_name(self, killed: tuple[Killed, ...]) -> None:
         keys = {run.moment.key for run in killed if run.was_killed and run.moment.after_seconds is None}
-        naming = {"replace _deliver_archive", "replace _deliver_site", "replace _write_values"}
+        naming = {"replace _publish_archive", "replace _deliver_site", "replace _write_values"}
 
         assert {f"{event} {call}" for event in ("c_call", "c_return") for call in naming} <= keys
 

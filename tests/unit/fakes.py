@@ -9,7 +9,6 @@ from urllib3 import HTTPResponse
 
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.client import ApiClient
-from docs_platform_action.cleanups import Cleanups
 from docs_platform_action.clock import Clock
 from docs_platform_action.context import Context
 from docs_platform_action.events import Events
@@ -136,7 +135,6 @@ def context(clock: Clock, events: Events, *, api: object = None, client: object 
         client=cast(HttpClient, client),
         api=cast(AdminApi, api),
         events=events,
-        cleanups=Cleanups(),
     )
 
 

@@ -13,7 +13,6 @@ ENTRYPOINT = str(Path(__file__).parents[2] / "entrypoint.py")
 LATE = {
     "asyncio": "comes with backoff",
     "backoff": "draws the pauses between attempts",
-    "docs_platform_action.archive": "opens the bundle, which exists when the job has ended",
     "docs_platform_action.bundle": "delivers the bundle",
     "docs_platform_action.jobs.polling": "waits for a started job",
     "docs_platform_action.report.domain_text": "belongs to the log of several jobs",

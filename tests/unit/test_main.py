@@ -220,21 +220,6 @@ STORED = {**PLATFORM, "GET /se_1/bundle.tar.gz?X-Signature=s3cr3t": ARCHIVE}
 
 
 class TestDelivery:
-    def test_an_archive_that_is_not_kept_goes_through_the_temporary_folder(self, run: Runner, tmp_path: Path) -> None:
-        temporary = tmp_path / "runner"
-        temporary.mkdir()
-        seen: list[int] = []
-
-        def look(request: Sent) -> None:
-            if request.url.startswith("https://storage."):
-                seen.append(len([*temporary.iterdir()]))
-
-        run({**EXPORT, "site-path": "site"}, STORED, before=look, environ={"RUNNER_TEMP": str(temporary)})
-
-        assert seen == [1]
-        assert [*temporary.iterdir()] == []
-        assert (tmp_path / "site" / "index.html").is_file()
-
     @pytest.mark.parametrize(("is_masked", "count"), [("true", 1), ("false", 0)])
     def test_a_masked_link_is_an_output_that_the_runner_hides(self, run: Runner, is_masked: str, count: int) -> None:
         ended = run({**EXPORT, "mask-bundle-url": is_masked})

@@ -6,10 +6,16 @@ from pathlib import Path
 import pytest
 
 from docs_platform_action.api.client import MAX_RESPONSE_BYTES
-from docs_platform_action.archive.limits import MAX_ENTRIES, MAX_UNPACKED_BYTES
-from docs_platform_action.archive.symlinks import MAX_LINKS
-from docs_platform_action.bundle.download import MAX_BUNDLE_BYTES
-from docs_platform_action.bundle.storage import MAX_REDIRECTS, MIN_BYTES_PER_SECOND, SLOW_SECONDS
+from docs_platform_action.bundle.archive import (
+    MAX_DIRECTORY_BYTES,
+    MAX_ENTRIES,
+    MAX_HEADER_BYTES,
+    MAX_UNPACKED_BYTES,
+    XZ_MEMORY_BYTES,
+)
+from docs_platform_action.bundle.storage import MAX_REDIRECTS
+from docs_platform_action.bundle.stream import MAX_BUNDLE_BYTES, MIN_PROGRESS_BYTES, SLOW_SECONDS
+from docs_platform_action.bundle.tree import MAX_LINKS
 from docs_platform_action.http.pacing import GAP_SECONDS
 from docs_platform_action.http.retry import MAX_PAUSE_SECONDS
 from docs_platform_action.http.transport import Timeouts
@@ -34,11 +40,18 @@ def flowing(page: str) -> str:
         (f"{Timeouts().total_seconds:g} s and {MAX_RESPONSE_BYTES // MIB} MiB", ["threat-model"]),
         (f"stays at {MAX_PAUSE_SECONDS:g} s", ["how-it-waits"]),
         (f"at most {MAX_REDIRECTS} redirects", ["threat-model"]),
-        (f"less than {MIN_BYTES_PER_SECOND // KIB} KiB per second over {SLOW_SECONDS:g} s", ["threat-model"]),
+        (f"less than {MIN_PROGRESS_BYTES // KIB} KiB in {SLOW_SECONDS:g} s", ["threat-model"]),
+        (f"{MAX_HEADER_BYTES // MIB} MiB of headers", ["bundles"]),
+        (f"more than {XZ_MEMORY_BYTES // MIB} MiB of memory", ["bundles"]),
+        (f"zip archive of more than {MAX_DIRECTORY_BYTES // MIB} MiB", ["bundles"]),
         (f"unknown size may have at most {MAX_BUNDLE_BYTES // GIB} GiB", ["bundles"]),
         (f"{MAX_ENTRIES:,} files and folders", ["threat-model", "bundles"]),
         (f"{MAX_UNPACKED_BYTES // GIB} GiB unpacked", ["bundles"]),
         (f"{MAX_LINKS:,} symbolic links", ["threat-model", "bundles"]),
+        (f"xz data may need {XZ_MEMORY_BYTES // MIB} MiB of memory", ["threat-model"]),
+        (f"more than {XZ_MEMORY_BYTES // MIB} MiB of memory (`xz -9`", ["bundles"]),
+        (f"more than {MAX_HEADER_BYTES // MIB} MiB of headers before an entry", ["bundles"]),
+        (f"a directory of a zip archive of more than {MAX_DIRECTORY_BYTES // MIB} MiB", ["bundles"]),
         (f"the mode {FILE_MODE:04o}, and folders {FOLDER_MODE:04o}", ["bundles"]),
         (f"1 to {MAX_PARALLEL}", ["reference"]),
         (f"more than {MAX_DETAILED_FAILURES} domains fail", ["many-domains"]),

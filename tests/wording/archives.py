@@ -5,40 +5,40 @@ What somebody reads whose bundle is not unpacked. Several archives above one tex
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from errno import EILSEQ
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
 
-from docs_platform_action.archive.limits import Disk, Quota, Space
-from docs_platform_action.errors import InvalidBundle
+from docs_platform_action.errors import DISK_FULL, InvalidBundle
 from docs_platform_action.text import clean
-from tests.archive_limits import EXACT
-from tests.archives import KINDS, REFUSED, SMALL_SITE
+from tests.archives import REFUSED
 from tests.corpus.make import ARCHIVES
 from tests.corpus.recipes import RECIPES
-from tests.unit.archive.places import Place
+from tests.unit.bundle.places import EXACT, Place, limited
 from tests.wording.page import Sections, grouped
 
 GIB = 1024**3
+ELSEWHERE = {InvalidBundle.default_cause, InvalidBundle.default_remedy, *DISK_FULL.values()}
+"""The cause and the remedy of most bundles that are refused, and those of a full disk, which other pages have."""
 
 
 def sections() -> Sections:
-    """Return the refusals of hostile and damaged archives, of those beyond a limit, and of the disk."""
+    """Return the refusals of hostile and damaged archives, of those beyond a limit, and of a full disk."""
     errors = {kind: {name: _refusal(archive) for name, archive in archives.items()} for kind, archives in REFUSED.items()}
     for name, recipe in RECIPES.items():
         if recipe.refused:
             errors[recipe.refused][name] = _refusal((ARCHIVES / name).read_bytes())
-    errors["unsafe"] |= {
-        **{f"beyond a low limit: {name}": _refusal(exact.archive, exact.applied(lowered=1)) for name, exact in EXACT.items()},
-        "with a name that the disk does not accept": _refusal(KINDS["tar"](SMALL_SITE), _refused_links()),
-    }
+    for name, exact in EXACT.items():
+        error = _refusal(exact.archive, limited(exact.limit, exact.value - 1))
+        (kind,) = (kind for kind, others in errors.items() if error.summary == next(iter(others.values())).summary)
+        errors[kind][f"beyond a low limit: {name}"] = error
     return {
         **{kind.capitalize(): _of_kind(found) for kind, found in errors.items()},
-        "Too large for the disk": {name: _text(error) for name, error in _on_the_disk().items()},
+        "Too large for the disk": {"too little space": _text(_full_disk())},
     }
 
 
@@ -50,39 +50,23 @@ def _of_kind(errors: Mapping[str, InvalidBundle]) -> dict[str, str]:
 
 
 def _text(error: InvalidBundle) -> str:
-    """Return all that an error says, but not the cause and the remedy of most bundles that are refused."""
+    """Return all that an error says, except what stands elsewhere."""
     texts = [f"{error.summary}.", *error.details, error.cause, error.remedy]
-    return "\n".join(clean(text) for text in texts if text not in {InvalidBundle.default_cause, InvalidBundle.default_remedy})
+    return "\n".join(clean(text) for text in texts if text not in ELSEWHERE)
 
 
 def _refusal(archive: bytes, limit: AbstractContextManager[object] | None = None) -> InvalidBundle:
-    with tempfile.TemporaryDirectory() as temporary, limit or nullcontext():
-        return Place(Path(temporary, "root")).refusal(archive)
+    with tempfile.TemporaryDirectory() as temporary, limit or nullcontext(), Place(Path(temporary, "root")) as place:
+        return place.refusal(archive)
 
 
-def _error(attempt: Callable[[], object]) -> InvalidBundle:
-    with pytest.raises(InvalidBundle) as caught:
-        attempt()
+def _full_disk() -> InvalidBundle:
+    disk = SimpleNamespace(f_frsize=1, f_blocks=100 * GIB, f_bavail=3 * GIB)
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        Place(Path(temporary, "root")) as place,
+        patch.object(os, "statvfs", return_value=disk),
+        pytest.raises(InvalidBundle) as caught,
+    ):
+        place.new_tree().take_space(5 * GIB)
     return caught.value
-
-
-def _refused_links() -> AbstractContextManager[object]:
-    return patch.object(os, "symlink", side_effect=OSError(EILSEQ, "Illegal byte sequence"))
-
-
-class _FixedDisk(Disk):
-    def __init__(self, **space: int) -> None:
-        self._space = Space(**space)
-
-    def space(self) -> Space:
-        return self._space
-
-
-def _on_the_disk() -> dict[str, InvalidBundle]:
-    full = Quota(_FixedDisk(total_bytes=100 * GIB, free_bytes=3 * GIB))
-    used_up = Quota(_FixedDisk(total_bytes=GIB, free_bytes=GIB, total_inodes=65_536, free_inodes=6_553))
-    return {
-        "too little space": _error(lambda: full.add_bytes(5 * GIB)),
-        "too little space for a file that announces its size": _error(lambda: full.check_declared_bytes(5 * GIB)),
-        "too few inodes": _error(used_up.add_entry),
-    }

@@ -4,29 +4,35 @@ What somebody reads about a bundle: while it is downloaded from the storage, unp
 remedies that many failures share, and the descriptions of network errors and of archives, are on other pages.
 """
 
+import errno
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
-from unittest import mock
+from unittest.mock import patch
 
 import pytest
 
 from docs_platform_action import errors
-from docs_platform_action.bundle import transcoding
+from docs_platform_action.bundle import stream
+from docs_platform_action.bundle.helm_values import values_text
+from docs_platform_action.bundle.stream import ResumeError
 from docs_platform_action.errors import ActionError, NotFound, Unavailable
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.transport import Transport
-from docs_platform_action.inputs.settings import DeliverySettings
-from docs_platform_action.models import Bundle
+from docs_platform_action.job import Job
+from docs_platform_action.models import EXPORT, Bundle
 from docs_platform_action.ownership import Owner
-from tests.archives import SMALL_SITE, tar
+from tests.archives import Site, tar
 from tests.unit.bundle import test_deliver as deliveries
-from tests.unit.bundle import test_download as downloads
+from tests.unit.bundle import test_staging as stagings
 from tests.unit.bundle import test_storage as storages
-from tests.unit.bundle import test_transcoding as contents
-from tests.unit.bundle.test_deliver import BUNDLE, Delivery
-from tests.unit.fakes import FakeTransport, Redirecting
+from tests.unit.bundle import test_stream as streams
+from tests.unit.bundle.test_deliver import BUNDLE, FRESH, Delivery
+from tests.unit.fakes import Redirecting
+from tests.virtual_time import NOON
 from tests.wording.page import Sections
 
 SHARED = {
@@ -38,50 +44,46 @@ SHARED = {
 
 def sections() -> Sections:
     """Return what is read in each situation, each text once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transcoding, "describe_content", lambda _start: "is something else")
-        return {
-            "Downloads that continue after a fault": _once(_of_download(name) for name in downloads.RESUMED),
-            "Parts that are not of the bundle": _once(_of_part(name) for name in downloads.OTHER_PARTS),
-            "Downloads that fail": _once((name, _lines(downloads.failed(name)[1])) for name in downloads.FAILED),
-            "A bundle that is too large": {"The storage sends without end": _endless()},
-            "Content that is not a bundle": _once(_of_content(name) for name in contents.NOT_BUNDLES),
-            "Redirects of the storage": _once(_of_redirect(location) for location in (*storages.UNSAFE, "/a")),
-            "Storages that are too slow": {
-                "No response": _of_storage(storages.LateRedirect(61)),
-                "A response that nearly stops": _of_storage(storages.SlowBundle(b"a", 60)),
-            },
-            "A redirect without an address": {
-                "Of another region": _of_storage(
-                    FakeTransport(301, b"<Error><Code>PermanentRedirect</Code><Message>An example.</Message></Error>")
-                )
-            },
-            "Faults of the file system": _once(_of_fault(name) for name in deliveries.FAULTS),
-            "Disks that are too small": {
-                "An archive": _too_small(512, bundle="bundle"),
-                "A site": _too_small(512, site="site"),
-                "A site, on a disk that must keep some space": _too_small(
-                    2 * len(deliveries.ARCHIVE) + 511, total=5120, site="site"
-                ),
-            },
-            "Too few pages": {"`min-pages: 3`": _delivered(min_pages=3)},
-            "Links that expire": {
-                "Soon": _expired(3599),
-                "Already": _expired(3600),
-                "The API cannot be reached": _kept(Unavailable("an example of an error", details=("An example of a detail.",))),
-                "The API refuses a new link": _kept(NotFound("an example of an error", remedy="An example of a remedy.")),
-            },
-            "Files that cannot be given to the workspace's owner": {"The file system refuses": _not_given()},
-            "Changed compression": {
-                "A name says gzip": _recompressed("bundle.tar.gz", {}),
-                "The storage decompresses the bundle": _recompressed("bundle.tar", deliveries.STORED_AS_GZIP),
-            },
-            "Helm values": {
-                "The link expires at a known time": _values(BUNDLE, version="2024-06-01"),
-                "The API's time cannot be read": _values(Bundle(url=BUNDLE.url, expires_at="in an hour")),
-                "No time, and no domain": _values(Bundle(url=BUNDLE.url), domain=None),
-            },
+    short = replace(FRESH, expires=NOON + timedelta(hours=1, seconds=4))
+    unavailable = Unavailable("an example of an error", details=("An example of a detail.",))
+    refused = NotFound("an example of an error", remedy="An example of a remedy.")
+    with patch.object(stream, "describe_content", return_value="is something else"):
+        content = _once((name, _lines(streams.refused(name))) for name in streams.NOT_BUNDLES)
+    return {
+        "Downloads that continue after a fault": _once((name, _retried(streams.continued(name))) for name in streams.CONTINUED),
+        "Downloads that begin again": _once((name, str(streams.begun_again(name)[1])) for name in streams.BEGUN_AGAIN)
+        | {"A new link to another address": _moved()},
+        "Downloads that fail": _once((name, _lines(streams.failed(name)[1])) for name in streams.FAILED)
+        | {"The storage sends without end": _lines(streams.endless()), "No attempt can be resumed": _with_delivery(_lost)},
+        "Content that is not a bundle": content,
+        "Redirects of the storage": _once((repr(to), _of_storage(Redirecting(*[to] * 9))) for to in (*storages.UNSAFE, "/a")),
+        "Storages that are too slow": {"No response": _of_storage(storages.LateRedirect(61))},
+        "Faults of the file system": {
+            errno.errorcode.get(code or 0, "Unknown"): _lines(stagings.explained(code))
+            for code in (errno.ENOSPC, errno.EACCES, errno.ENOENT, errno.EIO, None)
         }
+        | {"About an entry of the archive": _lines(stagings.explained(errno.ENAMETOOLONG, b"a.html"))},
+        "Files that cannot be written": _once((name, _with_delivery(_fault(name))) for name in deliveries.FAULTS),
+        "No thread to unpack in": {"The machine allows no more": _with_delivery(_without_threads)},
+        "Too few pages": {"`min-pages: 3`": _with_delivery(lambda delivery: _lines(delivery.failure(SITE, min_pages=3)))},
+        "A site in a folder": {"`site-path: out/site`": _with_delivery(_in_folder)},
+        "Links that expire": {
+            "Soon": _with_delivery(lambda delivery: _warned(delivery, short, 3599)),
+            "Already": _with_delivery(lambda delivery: _warned(delivery, short, 3600)),
+            "The API cannot be reached": _with_delivery(lambda delivery: _warned(delivery, unavailable, 3600)),
+            "The API refuses a new link": _with_delivery(lambda delivery: _warned(delivery, refused, 3600)),
+        },
+        "Files that cannot be given to the workspace's owner": {"The file system refuses": _with_delivery(_not_given)},
+        "Helm values": {
+            "The link expires at a known time": _values(BUNDLE, version="2024-06-01"),
+            "The link has expired": _values(replace(BUNDLE, expires=NOON)),
+            "The API's time cannot be read": _values(Bundle(url=BUNDLE.url, expires_at="in an hour")),
+            "No time, and no domain": _values(Bundle(url=BUNDLE.url), domain=None),
+        },
+    }
+
+
+SITE = {"site": "out/site"}
 
 
 def _once(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -89,7 +91,7 @@ def _once(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     situations: dict[str, str] = {}
     for situation, text in texts:
         if text:
-            situations.setdefault(text, situation[0].upper() + situation[1:])
+            situations.setdefault(text, situation)
     return {situation: text for text, situation in situations.items()}
 
 
@@ -97,36 +99,16 @@ def _lines(error: ActionError) -> str:
     return "\n".join([error.summary, *error.details, *(text for text in (error.cause, error.remedy) if text not in SHARED)])
 
 
-def _of_download(name: str) -> tuple[str, str]:
-    fetch = downloads.Fetch(*downloads.RESUMED[name].answers)
-    fetch()
-    return name, _announced(fetch)
+def _retried(fetch: streams.Fetch) -> str:
+    return "\n".join(message for _, message, *_ in fetch.events.of("retrying") if not message.startswith("An example"))
 
 
-def _of_part(name: str) -> tuple[str, str]:
-    headers, part = downloads.OTHER_PARTS[name]
-    fetch = downloads.Fetch(downloads.half(headers), part)
-    fetch()
-    return name, _announced(fetch)
-
-
-def _announced(fetch: downloads.Fetch) -> str:
-    retried = [message for _, message, *_ in fetch.events.of("retrying") if not message.startswith("An example")]
-    return "\n".join([*retried, *dict.fromkeys(text for (text,) in fetch.events.of("link_expired", "download_restarted"))])
-
-
-def _endless() -> str:
-    with mock.patch.object(downloads.download, "MAX_BUNDLE_BYTES", 50_000):
-        return _lines(downloads.Fetch(downloads.Turn(announces=False)).failure())
-
-
-def _of_content(name: str) -> tuple[str, str]:
-    error = contents.refusal(name, content_type="text/html" if name == "a web page" else None)
-    return name, f"{error.message}\n{error.advice['cause']}\n{error.advice['remedy']}"
-
-
-def _of_redirect(location: str) -> tuple[str, str]:
-    return repr(location), _of_storage(Redirecting(*[location] * 9))
+def _moved() -> str:
+    fetch = streams.Fetch(streams.half(), streams.Answer(status=404))
+    fetch.storage.place = 2
+    with pytest.raises(ResumeError) as caught:
+        fetch()
+    return str(caught.value)
 
 
 def _of_storage(transport: Transport) -> str:
@@ -144,67 +126,46 @@ def _with_delivery(act: Callable[[Delivery], str]) -> str:
         return act(Delivery(Path(folder)))
 
 
-def _of_fault(name: str) -> tuple[str, str]:
-    return name, _with_delivery(lambda delivery: _lines(deliveries.failed(delivery, name)))
+def _lost(delivery: Delivery) -> str:
+    delivery.storage.lost = 3
+    return _lines(delivery.failure(SITE))
 
 
-def _delivered(*, headers: Mapping[str, str] | None = None, min_pages: int | None = None, **names: str) -> str:
-    """Return the failure of a delivery."""
-
-    def act(delivery: Delivery) -> str:
-        delivery.storage.headers = headers or {}
-        return _lines(delivery.failure(replace(delivery.settings_for(**names or deliveries.ALL), min_pages=min_pages)))
-
-    return _with_delivery(act)
+def _fault(name: str) -> Callable[[Delivery], str]:
+    return lambda delivery: deliveries.failed(delivery, name).summary
 
 
-def _too_small(free: int, *, total: int = 1, **names: str) -> str:
-    with mock.patch("os.statvfs", deliveries.Disk(lambda _: free, total)):
-        return _delivered(headers={"Content-Length": str(len(deliveries.ARCHIVE))}, **names)
+def _without_threads(delivery: Delivery) -> str:
+    with patch.object(threading.Thread, "start", side_effect=RuntimeError):
+        return delivery.failure(SITE).summary
 
 
-def _expired(passed_seconds: float) -> str:
-    def act(delivery: Delivery) -> str:
-        delivery.clock.advance(passed_seconds)
-        delivery(DeliverySettings())
-        return "\n".join(text for (text,) in delivery.events.of("link_expired"))
-
-    return _with_delivery(act)
+def _in_folder(delivery: Delivery) -> str:
+    delivery.storage.archives = [tar(Site(files={"docs.example.com/index.html": b""}))]
+    delivery(SITE)
+    return _warning(delivery)
 
 
-def _kept(error: ActionError) -> str:
-    def act(delivery: Delivery) -> str:
-        delivery.storage.made = [error]
-        delivery.clock.advance(3600)
-        return _warning(delivery, DeliverySettings())
+def _warned(delivery: Delivery, made: Bundle | ActionError, passed_seconds: float) -> str:
+    delivery.storage.made = [made]
+    delivery.clock.advance(passed_seconds)
+    delivery({})
+    ((reason,),) = delivery.events.of("link_expired")
+    return f"{reason}\n{_warning(delivery)}"
 
-    return _with_delivery(act)
 
-
-def _warning(delivery: Delivery, settings: DeliverySettings) -> str:
-    delivery(settings)
+def _warning(delivery: Delivery) -> str:
     (warning,) = delivery.warnings
     return "\n".join(warning)
 
 
-def _not_given() -> str:
-    with pytest.MonkeyPatch.context() as patch:
-        deliveries.refuses_to_chown(patch, owner=Owner(1001, 127))
-        return _with_delivery(lambda delivery: _warning(delivery, delivery.settings_for(values="values.yaml")))
-
-
-def _recompressed(name: str, headers: dict[str, str]) -> str:
-    def act(delivery: Delivery) -> str:
-        delivery.storage.archive, delivery.storage.headers = tar(SMALL_SITE), headers
-        return _warning(delivery, delivery.settings_for(bundle=name))
-
-    return _with_delivery(act)
+def _not_given(delivery: Delivery) -> str:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        deliveries.refuses_to_chown(monkeypatch, owner=Owner(1001, 127))
+        delivery(SITE)
+    return _warning(delivery)
 
 
 def _values(bundle: Bundle, *, version: str | None = None, domain: str | None = "docs.example.com") -> str:
-    def act(delivery: Delivery) -> str:
-        delivery.job.domain = domain
-        delivery(DeliverySettings(values=delivery.target("values.yaml"), version=version), bundle)
-        return (delivery.workspace / "values.yaml").read_text("ascii").rstrip()
-
-    return _with_delivery(act)
+    job = Job(mode=EXPORT, domain=domain, job_id="se_1", bundle=bundle)
+    return values_text(job, version, NOON).rstrip()

@@ -113,7 +113,7 @@ def _reason_for_an_old_link() -> str:
 
     jobs = Jobs(*[links_for(1)] * (MAX_FAILED_RENEWALS + 1), at_once=1, api=FakeApi(fail))
     jobs.run()
-    return jobs.events.warnings[-1][1]
+    return jobs.events.warnings[-1][1].partition(": ")[2]
 
 
 def _text(error: ActionError) -> str:

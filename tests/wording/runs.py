@@ -87,16 +87,16 @@ def _export() -> str:
     job.announce("link_expired", "An example of a storage error")
     job.announce("link_renewed")
     job.announce("download_restarted", "an example of a reason")
-    job.receive(20 * MIB, 400 * MIB)
-    job.announce("download_moved")
     job.announce("downloading")
     job.respond(206)
     job.receive(400 * MIB, 400 * MIB)
-    job.downloaded(400 * MIB, "out/bundle.tar.gz", after_seconds=1.9)
+    job.downloaded(400 * MIB, after_seconds=1.9)
     job.announce("unpacking")
     job.clock.advance(10)
     job.announce("unpack_progressed", 1000, 40 * MIB)
     job.heartbeat()
+    job.job.bundle_path = "out/bundle.tar.gz"
+    job.announce("archive_saved")
     job.announce("unpacked")
     job.announce("values_written")
     job.announce("job_ended")
@@ -151,11 +151,7 @@ def _lines_of_a_job() -> dict[str, str]:
             lambda job: job.announce("link_made"),
         ),
         "A download of unknown size, which begins again": (LoggedJob(), downloading),
-        "A download in one piece, without `bundle-path`": (LoggedJob(), lambda job: job.downloaded(512)),
-        "An archive that is saved after its pages were counted": (
-            LoggedJob(bundle_path="out/b.tar.gz"),
-            lambda job: job.announce("archive_saved"),
-        ),
+        "A download in one piece": (LoggedJob(), lambda job: job.downloaded(512)),
         "The pull request of an agent job": (
             LoggedJob(**agent, agent_job=AgentJob(status="archived", pr_link=pull_request)),
             lambda job: job.announce("job_ended"),

@@ -1,105 +1,68 @@
-"""Deliver a finished bundle: download the archive, unpack the site and write the Helm values, as the settings ask."""
+"""Deliver a finished bundle: keep the archive, unpack the site and write the Helm values, as the settings ask."""
 
-import errno
-import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Final
 
-from ..archive.formats import START_BYTES
-from ..archive.reading import ArchiveFile
-from ..archive.tar import begins_tar
-from ..archive.unpack import Unpacked, unpack
 from ..context import Context
 from ..errors import (
-    DENIED_CAUSE,
-    DENIED_REMEDY,
+    BUNDLE_CHANGED,
     ActionError,
-    Advice,
     Cancelled,
     DownloadFailed,
     InternalError,
+    InvalidBundle,
     TooFewPages,
     Unavailable,
 )
-from ..events import Events
 from ..inputs.settings import DeliverySettings, OutputPath
 from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
-from ..models import Bundle, Downloaded
 from ..ownership import Owner, owner_of
 from ..text import as_sentence, format_seconds, pluralize
-from .disk_space import DISK_FULL, DiskTooSmall, existing_folder
-from .download import Download
-from .overlap import OverlappedUnpack
-from .staging import Staged, staged
+from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
+from .pipe import Pipe
+from .staging import Staged
+from .stream import INCOMPLETE, BundleStream, ResumeError
+from .tree import Tree
 
-_CANNOT_SAVE: Final = "the bundle cannot be saved"
-_DISK_FULL_CODES: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-# the paths were usable before the run (source: rename(2) and open(2))
-_INTERFERENCE: Final = {
-    errno.ENOTEMPTY: "{} is no longer empty: something else wrote there during the run.",
-    errno.EEXIST: "{}, or a folder above it, exists already: something else created it during the run.",
-    errno.EISDIR: "{} is now a folder: something else created it during the run.",
-    errno.ENOTDIR: "{}, or a folder above it, is now a file: something else created it during the run.",
-    errno.ENOENT: "The temporary files of {} were removed during the run by something else.",
-    errno.ESTALE: "The temporary files of {} were replaced during the run by something else.",
-}
-_SHARED_PATH: Final = Advice(
-    cause="Another process on the runner, or an earlier step that still runs, uses the same path. Its files were not changed.",
-    remedy="Use a path that nothing else writes to, and run the workflow again.",
-)
-_FAULTY: Final = Advice(
-    cause="The runner's disk is faulty, or another process is using it.", remedy="Fix the runner and run the workflow again."
-)
+MAX_RESTARTS: Final = 2  # of a delivery whose download cannot be resumed
 
 
-def deliver(job: Job, settings: DeliverySettings, context: Context) -> None:
-    """Deliver the bundle of a job that has a link. Raises `ActionError`; what was delivered before it is kept."""
-    _Delivery(job, settings, context).run()
-
-
-def renew_link(job: Job, settings: DeliverySettings, context: Context) -> bool:
-    """Replace the link of a job, also in its values file, and return whether that succeeded. Raises `Cancelled`."""
-    return _Delivery(job, settings, context).renew_link()
-
-
-def keep_link(job: Job, error: ActionError, context: Context) -> None:
-    """Warn that a link that expires soon is kept, because of an error."""
-    remedy = f"A later run with `job-id: {job.job_id}` makes a new one." if isinstance(error, Unavailable) else error.remedy
-    lines = [
-        f"{job.title}: the bundle link has expired or is about to, and could not be replaced.",
-        as_sentence(error.summary[:1].upper() + error.summary[1:]),
-        *error.details,
-        f"The old link is kept. {remedy}",
-    ]
+def warn_of_link(job: Job, context: Context, error: ActionError | None = None) -> None:
+    """Warn that a job's link expires soon: that a new one lives no longer, or that there is none because of an error."""
+    now = context.clock.now()
+    lines = [f"{job.title}: the bundle link {_expiry(job, context)}.", f"This runner's clock says {now:%Y-%m-%d %H:%M:%S} UTC."]
+    if error is None:
+        lines.append("A new link lives no longer: a later step may be too late. With `bundle-path` or `site-path` it needs none.")
+    else:
+        again = f"A later run with `job-id: {job.job_id}` makes a new one."
+        lines += [as_sentence(f"It could not be replaced: {error.summary}"), *error.details]
+        lines.append(again if isinstance(error, Unavailable) else error.remedy)
     context.events.warning(job, lines)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _DownloadedArchive:
-    file: Staged
-    downloaded: Downloaded
-    overlap: OverlappedUnpack | None  # if there is a site to unpack
+def _expiry(job: Job, context: Context) -> str:
+    remaining = job.link_seconds(context.clock.now())
+    return f"expires in {format_seconds(remaining)}" if remaining > 0 else "has expired"
 
 
 @dataclass
-class _Delivery:
+class Delivery:
+    """The delivery of the bundle of a job that has a link."""
+
     job: Job
     settings: DeliverySettings
     context: Context
     owners: dict[Path, Owner | None] = field(default_factory=dict)  # by root
 
-    def run(self) -> None:
+    def deliver(self) -> None:
+        """Deliver everything. Raises `ActionError`; what was delivered before it is kept."""
         try:
             if self.settings.bundle is not None or self.settings.site is not None:
-                with ExitStack() as stack:
-                    archive = self._deliver_archive(stack)
-                    if self.settings.site is not None and archive.overlap is not None:
-                        self._deliver_site(self.settings.site, archive.file, archive.overlap)
+                self._deliver_files()
             if self.job.link_seconds(self.context.clock.now()) < MIN_LINK_SECONDS:
                 self.job.start_phase(BUNDLE, self.context.clock.monotonic())
                 self.renew_link()
@@ -108,11 +71,124 @@ class _Delivery:
         finally:
             self._warn_of_chown_error()
 
+    def _deliver_files(self) -> None:
+        for _ in range(MAX_RESTARTS):
+            try:
+                self._download()
+            except ResumeError as error:
+                self.context.events.download_restarted(self.job, str(error))
+            else:
+                return
+        try:
+            self._download()
+        except ResumeError as error:
+            details = (f"It was begun {MAX_RESTARTS + 1} times, and could not be resumed: {error}.",)
+            raise DownloadFailed(INCOMPLETE, details=details, **BUNDLE_CHANGED) from error
+
+    def _download(self) -> None:
+        self.job.start_phase(DOWNLOAD, self.context.clock.monotonic())
+        self.context.events.downloading(self.job)
+        target, summary = self.settings.bundle, "the bundle cannot be saved"
+        kept = Staged(target, self._owner(target), DownloadFailed, summary) if target is not None else nullcontext()
+        with kept as archive, BundleStream(self.job, self.context, archive) as stream:
+            try:
+                if self.settings.site is not None:
+                    self._deliver_site(self.settings.site, stream, archive)
+                else:
+                    self._end_download(stream)
+                    self._publish_archive(archive)
+            except InvalidBundle:
+                if archive is not None and self.settings.min_pages is None:  # to inspect it
+                    self._end_download(stream)
+                    self._publish_archive(archive)
+                raise
+
+    def _end_download(self, stream: BundleStream) -> None:
+        if (downloaded := stream.drain()) != self.job.downloaded:
+            self.job.downloaded = downloaded
+            self.context.events.downloaded(self.job)
+
+    def _deliver_site(self, target: OutputPath, stream: BundleStream, archive: Staged | None) -> None:
+        owner, summary = self._owner(target), f"the site cannot be written to {target.name}"
+        with Staged(target, owner, InternalError, summary, is_folder=True) as site:
+            tree = Tree(site.path, site.descriptor, self.context.clock.cancellation, owner)
+            is_zip, size = stream.peek().startswith(ZIP_MAGICS), stream.size or 0
+            tree.take_space(2 * size if is_zip or archive is not None else size)  # at least, for the archive and the site
+            if is_zip:
+                self._unpack_zip(stream, archive, site, tree)
+            else:
+                self._unpack_tar(stream, site, tree)
+            self._check_pages(tree)
+            self._publish_archive(archive)
+            self.context.clock.cancellation.check()
+            only_folder = tree.only_folder()
+            site.publish()
+        self.job.site_path, self.job.site_files = target.name, tree.files
+        self.context.events.unpacked(self.job)
+        if only_folder is not None:
+            self._warn_of_only_folder(target.name, only_folder)
+
+    def _unpack_zip(self, stream: BundleStream, archive: Staged | None, site: Staged, tree: Tree) -> None:
+        """Unpack a zip archive once it is complete, because its directory is at the end."""
+        with site.errors_explained(), archive.open() if archive is not None else TemporaryFile(dir=site.path.parent) as file:
+            while archive is None and (chunk := stream.read(CHUNK_BYTES)):
+                tree.take_space(len(chunk))
+                file.write(chunk)
+            self._end_download(stream)
+            self.job.start_phase(UNPACK, self.context.clock.monotonic())
+            self.context.events.unpacking(self.job)
+            for entry in zip_entries(file):
+                tree.add(entry)
+                self.context.events.unpack_progressed(self.job, tree.files, tree.bytes)
+            tree.finish()
+
+    def _unpack_tar(self, stream: BundleStream, site: Staged, tree: Tree) -> None:
+        """Unpack a tar archive while it arrives."""
+
+        def read(chunks: Iterator[bytes]) -> None:
+            with site.errors_explained():
+                for entry in tar_entries(TarSource(chunks)):
+                    tree.add(entry)
+                tree.finish()
+
+        with Pipe(read, self.context.clock.cancellation) as pipe:
+            try:
+                for chunk in decompressed(stream, stream.peek()):
+                    pipe.write(chunk)
+                pipe.write(b"")
+            except InvalidBundle as error:
+                pipe.write(error)  # after what comes before it in the archive, which may be an error, too
+            pipe.wait()
+        self._end_download(stream)
+
+    def _check_pages(self, tree: Tree) -> None:
+        # the export has checked the API's page count already, and removed `min_pages` if there was one
+        if self.settings.min_pages is not None and tree.html_files < self.settings.min_pages:
+            html_files = pluralize(tree.html_files, "`.html` file")
+            raise TooFewPages(
+                f"the bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
+                details=("The API reported no valid `pageCount`, so the `.html` files in the bundle were counted.",),
+            )
+
+    def _publish_archive(self, archive: Staged | None) -> None:
+        if archive is not None and self.settings.bundle is not None:
+            self.context.clock.cancellation.check()
+            archive.publish()
+            self.job.bundle_path = self.settings.bundle.name
+            self.context.events.archive_saved(self.job)
+
+    def _warn_of_only_folder(self, site: str, folder: str) -> None:
+        lines = [
+            f"{self.job.title}: the site has no `index.html` at its top, but one in its only folder, `{folder}/`.",
+            f"If `{folder}/` is not part of your site's addresses, publish `{site}/{folder}` in place of `{site}`.",
+            "A step that deletes what is no longer there, such as `aws s3 sync --delete`, would otherwise delete the site.",
+        ]
+        self.context.events.warning(self.job, lines)
+
     def renew_link(self) -> bool:
+        """Replace the link, also in the values file, and return whether that succeeded. Raises `Cancelled`."""
         job, events, old = self.job, self.context.events, self.job.bundle
-        remaining = job.link_seconds(self.context.clock.now())
-        expires = f"expires in {format_seconds(remaining)}" if remaining > 0 else "has expired"
-        events.link_expired(job, f"The bundle link {expires}")
+        events.link_expired(job, f"The bundle link {_expiry(job, self.context)}")
         try:
             job.bundle = self.context.api.make_bundle(job)
             events.link_renewed(job)
@@ -122,9 +198,23 @@ class _Delivery:
             raise
         except ActionError as error:
             job.bundle = old
-            keep_link(job, error, self.context)
+            warn_of_link(job, self.context, error)
             return False
+        job.has_short_link = job.link_seconds(self.context.clock.now()) < MIN_LINK_SECONDS
+        if job.has_short_link:
+            warn_of_link(job, self.context)
         return True
+
+    def _write_values(self, target: OutputPath) -> None:
+        from .helm_values import values_text  # imports a YAML library, which few runs need
+
+        summary = f"the Helm values file cannot be written to {target.name}"
+        with Staged(target, self._owner(target), InternalError, summary) as file:
+            file.write(values_text(self.job, self.settings.version, self.context.clock.now()).encode())
+            self.context.clock.cancellation.check()
+            file.publish()
+        self.job.values_file = target.name
+        self.context.events.values_written(self.job)
 
     def _owner(self, target: OutputPath) -> Owner | None:
         return self.owners.setdefault(target.root, owner_of(target.root))
@@ -138,143 +228,3 @@ class _Delivery:
                 "Later steps can read them, but may not be able to change or delete them.",
             ]
             self.context.events.warning(self.job, lines)
-
-    def _deliver_archive(self, stack: ExitStack) -> _DownloadedArchive:
-        """Download the archive. With `min_pages` it is published later, after the pages are counted."""
-        target = self.settings.bundle
-        with _disk_errors_as(DownloadFailed, _CANNOT_SAVE, target):
-            if target is None:
-                archive = self._download_to_scratch(stack)
-            else:
-                archive = self._download(target.path, self._owner(target), stack)
-                if self.settings.min_pages is None:
-                    self._publish_archive(archive.file, target)
-            self.job.downloaded = archive.downloaded
-            self.context.events.downloaded(self.job)
-            self._warn_of_changed_compression(archive)
-        return archive
-
-    def _download_to_scratch(self, stack: ExitStack) -> _DownloadedArchive:
-        """Download an archive that is not kept: to the runner's temporary folder, or beside the site if it does not fit there."""
-        site, scratch = self.settings.site, self.settings.scratch
-        assert site is not None  # noqa: S101  # an archive that is not kept is for a site; this tells the type checker
-        if scratch is not None:
-            try:
-                with ExitStack() as attempt:
-                    archive = self._download(scratch / "bundle", None, attempt)
-                    stack.push(attempt.pop_all())
-                    return archive
-            except (DiskTooSmall, OSError) as error:
-                is_full = error.folder == scratch if isinstance(error, DiskTooSmall) else error.errno in _DISK_FULL_CODES
-                if not is_full or scratch.stat().st_dev == existing_folder(site.path.parent).stat().st_dev:
-                    raise
-                self.context.events.download_moved(self.job)
-        # with an owner, because the site may be published in folders that are made for the archive
-        return self._download(site.path.parent / "bundle", self._owner(site), stack)
-
-    def _download(self, target: Path, owner: Owner | None, stack: ExitStack) -> _DownloadedArchive:
-        site, context = self.settings.site, self.context
-        archive = stack.enter_context(staged(target, owner, context.cleanups))
-        folders, overlap = [archive.path.parent], None
-        if site is not None:
-            folders.append(site.path.parent)
-            overlap = stack.enter_context(OverlappedUnpack(archive.descriptor, site.path, self._owner(site), context))
-            context = replace(context, events=Events(context.events, overlap))
-        self.job.start_phase(DOWNLOAD, context.clock.monotonic())
-        self.context.events.downloading(self.job)
-        with archive.open() as file:
-            download = Download(self.job, file, context, folders)
-            return _DownloadedArchive(file=archive, downloaded=download.run(), overlap=overlap)
-
-    def _warn_of_changed_compression(self, archive: _DownloadedArchive) -> None:
-        lines, target = [], self.settings.bundle
-        is_tar = begins_tar(os.pread(archive.file.descriptor, START_BYTES, 0))
-        if is_tar and target is not None and target.name.lower().endswith((".gz", ".tgz")):
-            lines.append(f"{target.name} is an uncompressed tar archive, although its name says gzip.")
-        if archive.downloaded.was_transcoded:
-            lines += [
-                "The storage, or something between it and this runner, changed the bundle's compression.",
-                "`bundleSize` and `bundleSha256` describe the received bytes, not the stored ones.",
-            ]
-        if lines:
-            self.context.events.warning(self.job, lines)
-
-    def _deliver_site(self, site: OutputPath, archive: Staged, overlap: OverlappedUnpack) -> None:
-        self.job.start_phase(UNPACK, self.context.clock.monotonic())
-        self.context.events.unpacking(self.job)
-        with _disk_errors_as(InternalError, f"the site cannot be written to {site.name}", site), ExitStack() as stack:
-            staged_site, unpacked = overlap.result(self.job) or self._unpack(archive, site, stack)
-            self._check_pages(unpacked)
-            self.context.clock.cancellation.check()
-            if self.settings.bundle is not None and self.settings.min_pages is not None:
-                self._publish_archive(archive, self.settings.bundle)
-                self.context.events.archive_saved(self.job)
-            staged_site.publish()
-        self.job.site_path, self.job.site_files = site.name, unpacked.files
-        self.context.events.unpacked(self.job)
-
-    def _unpack(self, archive: Staged, site: OutputPath, stack: ExitStack) -> tuple[Staged, Unpacked]:
-        owner = self._owner(site)
-        staged_site = stack.enter_context(staged(site.path, owner, self.context.cleanups, is_folder=True))
-        on_progress = partial(self.context.events.unpack_progressed, self.job)
-        file = ArchiveFile(archive.descriptor, os.fstat(archive.descriptor).st_size, self.context.clock.cancellation)
-        return staged_site, unpack(file, staged_site.path, on_progress=on_progress, owner=owner)
-
-    def _check_pages(self, unpacked: Unpacked) -> None:
-        # the export has checked the API's page count already, and removed `min_pages` if there was one
-        if self.settings.min_pages is not None and unpacked.html_files < self.settings.min_pages:
-            html_files = pluralize(unpacked.html_files, "`.html` file")
-            raise TooFewPages(
-                f"the bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
-                details=("The API reported no valid `pageCount`, so the `.html` files in the bundle were counted.",),
-            )
-
-    def _publish_archive(self, archive: Staged, target: OutputPath) -> None:
-        self.context.clock.cancellation.check()
-        with _disk_errors_as(DownloadFailed, _CANNOT_SAVE, target):
-            archive.publish()
-        self.job.bundle_path = target.name
-
-    def _write_values(self, target: OutputPath) -> None:
-        from .helm_values import values_text  # imports a YAML library, which few runs need
-
-        job, bundle = self.job, self.job.bundle
-        assert bundle is not None  # noqa: S101  # there is a link by now; this tells the type checker
-        text = values_text(bundle_url=bundle.url, version=self.settings.version, comment=_values_comment(job, bundle))
-        with (
-            _disk_errors_as(InternalError, f"the Helm values file cannot be written to {target.name}", target),
-            staged(target.path, self._owner(target), self.context.cleanups) as file,
-        ):
-            with file.open() as stream:
-                stream.write(text.encode())
-            self.context.clock.cancellation.check()
-            file.publish()
-        job.values_file = target.name
-        self.context.events.values_written(job)
-
-
-def _values_comment(job: Job, bundle: Bundle) -> tuple[str, str]:
-    domain = f" of {job.domain}" if job.domain is not None else ""
-    expires = f"{bundle.expires:%Y-%m-%d %H:%M:%S} UTC" if bundle.expires is not None else bundle.expires_at
-    validity = f" The link is valid until {expires}." if expires is not None else ""
-    return f"Static export{domain}, job {job.job_id}.{validity}", f"To get a new link, run the action with job-id: {job.job_id}"
-
-
-@contextmanager
-def _disk_errors_as(failure: type[ActionError], summary: str, target: OutputPath | None) -> Iterator[None]:
-    """Raise an `OSError` as a failure that says what happened. Without a target, the archive is not kept."""
-    try:
-        yield
-    except OSError as error:
-        code = error.errno or 0
-        details = [f"The system reported: {error.strerror or type(error).__name__}."]
-        if code in _INTERFERENCE:
-            advice = _SHARED_PATH
-            details.insert(0, _INTERFERENCE[code].format(f"`{target.name}`" if target is not None else "the bundle"))
-        elif code in {*_DISK_FULL_CODES, errno.EFBIG}:
-            advice = DISK_FULL
-        elif isinstance(error, PermissionError):
-            advice = Advice(cause=DENIED_CAUSE, remedy=DENIED_REMEDY)
-        else:
-            advice = _FAULTY
-        raise failure(summary, details=tuple(details), **advice) from error

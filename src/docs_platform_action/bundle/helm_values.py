@@ -3,9 +3,11 @@
 PyYAML writes it: YAML 1.1 and 1.2 escape different characters, but read PyYAML's double-quoted style the same way.
 """
 
-from collections.abc import Sequence
+from datetime import datetime
 
 import yaml
+
+from ..job import Job
 
 
 class _Text(str):
@@ -19,11 +21,20 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(_Text, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style='"'))
 
 
-def values_text(*, bundle_url: str, version: str | None, comment: Sequence[str]) -> str:
+def values_text(job: Job, version: str | None, now: datetime) -> str:
     """Return a Helm values file in ASCII that enables a static export. Without a `version`, a release keeps its own."""
-    export: dict[str, object] = {"enabled": True, "bundleUrl": _Text(bundle_url)}
+    bundle = job.bundle
+    assert bundle is not None  # noqa: S101  # there is a link by now; this tells the type checker
+    export: dict[str, object] = {"enabled": True, "bundleUrl": _Text(bundle.url)}
     if version is not None:
         export["version"] = _Text(version)
     values = yaml.dump({"staticExport": export}, Dumper=_Dumper, width=float("inf"), allow_unicode=False, sort_keys=False)
+    domain = f" of {job.domain}" if job.domain is not None else ""
+    until = f"{bundle.expires:%Y-%m-%d %H:%M:%S} UTC" if bundle.expires is not None else bundle.expires_at
+    expiry = f" The link {'is valid until' if job.link_seconds(now) > 0 else 'expired at'} {until}." if until is not None else ""
+    comment = (
+        f"Static export{domain}, job {job.job_id}.{expiry}",
+        f"To get a new link, run the action with job-id: {job.job_id}",
+    )
     lines = [f"# {line.encode('unicode_escape').decode('ascii')}".rstrip() for line in comment]
     return "\n".join([*lines, values])

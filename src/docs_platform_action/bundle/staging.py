@@ -3,84 +3,108 @@
 import contextlib
 import errno
 import os
-import re
 import secrets
 import shutil
-import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Self
 
-from ..cleanups import Cleanups
+from ..errors import DENIED, DISK_FAULTY, DISK_FULL, PATH_SHARED, ActionError
+from ..inputs.settings import OutputPath
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
+from ..text import quoted
+from .archive import Chunk
 
-ABANDONED_SECONDS: Final = 24 * 3600.0  # age of a part that a killed process must have left
-_SUFFIX: Final = re.compile(r"\.[0-9a-f]{16}\.part\Z")
+_INTERFERENCE: Final = {errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENOENT}
+"""Of paths that were usable before the run (source: rename(2) and open(2))."""
 
 
 class Staged:
-    """A file or folder to be published. `path` is temporary until then, and the target afterwards. `descriptor` is of both."""
+    """A file or folder to be published. `path` is temporary until then, and the target afterwards. `descriptor` is of both.
 
-    def __init__(self, target: Path, *, is_folder: bool) -> None:
-        self.path = self._part = _part_beside(target)
+    As a context it is created empty, with the missing folders above it. At the end all that was made is removed, unless it is
+    published. An `OSError` is raised as the `failure`, whose `summary` says what cannot be written.
+    """
+
+    def __init__(
+        self, target: OutputPath, owner: Owner | None, failure: type[ActionError], summary: str, *, is_folder: bool = False
+    ) -> None:
+        self.path = self._part = _part_beside(target.path)
         self.descriptor = -1  # until the part is created
-        self._target = target
+        self._target, self._owner, self._failure, self._summary = target, owner, failure, summary
         self._is_folder = is_folder
+        self._made: list[Path] = []
+
+    def __enter__(self) -> Self:
+        try:
+            with self.errors_explained():
+                try:
+                    self._create()
+                except FileNotFoundError:  # another job of the run has just removed a folder that it had made
+                    self._create()
+        except BaseException as error:
+            self.__exit__(type(error))
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # the first error is reported
+        with contextlib.suppress(OSError) if kind is not None else self.errors_explained():
+            if self.path == self._part:
+                shutil.rmtree(self._part) if self._is_folder else self._part.unlink()
+            os.close(self.descriptor)
+        for folder in reversed(self._made):
+            with contextlib.suppress(OSError):  # it is not empty
+                folder.rmdir()
 
     @contextlib.contextmanager
-    def created(self, owner: Owner | None) -> Iterator[None]:
-        """Create the part, and keep it open for the duration of the context. Raises `OSError`."""
+    def errors_explained(self) -> Iterator[None]:
+        """Raise an `OSError` as the failure."""
+        try:
+            yield
+        except OSError as error:
+            name = f" ({quoted(error.filename.decode())})" if isinstance(error.filename, bytes) else ""  # of an entry
+            details = [f"The system reported: {error.strerror or type(error).__name__}{name}."]
+            advice = DENIED if isinstance(error, PermissionError) else DISK_FAULTY
+            if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+                advice = DISK_FULL
+            elif error.errno in _INTERFERENCE:
+                advice = PATH_SHARED
+                details.insert(0, f"Something else changed `{self._target.name}` or its temporary files during the run.")
+            raise self._failure(self._summary, details=tuple(details), **advice) from error
+
+    def _create(self) -> None:
+        for folder in reversed(self._part.parents):
+            if not folder.exists():
+                with contextlib.suppress(FileExistsError):  # another job has made it
+                    folder.mkdir()
+                    self._made.append(folder)
+                    set_mode(folder, FOLDER_MODE)
+                    if self._owner is not None:
+                        self._owner.chown(folder)
         if self._is_folder:
             self._part.mkdir(0o700)
-            self.descriptor = os.open(self._part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        else:
-            self.descriptor = os.open(self._part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            if owner is not None:
-                owner.chown(self.descriptor)
-            yield
-        finally:
-            os.close(self.descriptor)
+        flags = os.O_RDONLY | os.O_DIRECTORY if self._is_folder else os.O_RDWR | os.O_CREAT | os.O_EXCL
+        self.descriptor = os.open(self._part, flags | os.O_NOFOLLOW, 0o600)
+        if self._owner is not None:
+            self._owner.chown(self.descriptor)
+
+    def write(self, data: bytes) -> None:
+        """Append to the file."""
+        with self.errors_explained():
+            write_all(self.descriptor, data)
 
     def open(self) -> BinaryIO:
-        """Open the file to write it. Its `close` reports late errors of network shares."""
-        return os.fdopen(os.dup(self.descriptor), "r+b")
+        """Open the file to read it."""
+        return os.fdopen(os.dup(self.descriptor), "rb")
 
     def publish(self) -> None:
-        """Set the mode and rename to the target, which may be an empty folder (source: rename(2)). Raises `OSError`."""
-        set_mode(self.descriptor, FOLDER_MODE if self._is_folder else FILE_MODE)
-        self._check(self._part)
-        self._part.replace(self._target)
-        self._check(self._target)
-        self.path = self._target
-
-    def _check(self, path: Path) -> None:
-        if not os.path.samestat(os.fstat(self.descriptor), os.lstat(path)):
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-
-    def remove(self) -> None:
-        """Remove the part, if it exists. Raises `OSError`."""
-        if not self._is_folder:
-            self._part.unlink(missing_ok=True)
-        elif self._part.exists():
-            shutil.rmtree(self._part)
-
-
-@contextlib.contextmanager
-def staged(target: Path, owner: Owner | None, cleanups: Cleanups, *, is_folder: bool = False) -> Iterator[Staged]:
-    """Yield an empty file or folder beside the target, which is removed at the end unless it is published. Raises `OSError`."""
-    result = Staged(target, is_folder=is_folder)
-    with cleanups.folder(target.parent, owner), cleanups.registered(result.remove):
-        try:
-            with result.created(owner):
-                _remove_abandoned(result.path)
-                yield result
-        except BaseException:
-            with contextlib.suppress(OSError):  # the first error is reported
-                result.remove()
-            raise
-        if result.path != target:  # it is not published
-            result.remove()
+        """Set the mode and rename to the target, which may be an empty folder (source: rename(2))."""
+        with self.errors_explained():
+            set_mode(self.descriptor, FOLDER_MODE if self._is_folder else FILE_MODE)
+            os.close(os.dup(self.descriptor))  # reports late errors of network shares
+            self._part.replace(self._target.path)
+        self.path = self._target.path
 
 
 def _part_beside(target: Path) -> Path:
@@ -90,11 +114,8 @@ def _part_beside(target: Path) -> Path:
     return target.with_name(f".{name}{suffix}")
 
 
-def _remove_abandoned(part: Path) -> None:
-    """Remove old parts of the same target that killed processes left: self-hosted runners keep the workspace."""
-    same_target = re.compile(re.escape(_SUFFIX.sub("", part.name)) + _SUFFIX.pattern)
-    with contextlib.suppress(OSError):  # leftovers take disk space, which is checked before the download
-        oldest = part.stat().st_mtime - ABANDONED_SECONDS  # the file system's clock may differ from this machine's
-        for other in part.parent.iterdir():
-            if same_target.fullmatch(other.name) and (found := other.lstat()).st_mtime < oldest:
-                shutil.rmtree(other) if stat.S_ISDIR(found.st_mode) else other.unlink()
+def write_all(descriptor: int, data: Chunk) -> None:
+    """Write all bytes to an open file. Raises `OSError`."""
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]

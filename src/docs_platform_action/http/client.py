@@ -71,12 +71,18 @@ class Response:
     def __init__(
         self, exchange: Exchange, redactor: Redactor, status: int, headers: Mapping[str, str], pieces: Iterator[bytes]
     ) -> None:
-        self.exchange, self.status, self.pieces = exchange, status, pieces
+        self.exchange, self.redactor, self.status, self.pieces = exchange, redactor, status, pieces
         hidden = {name: redactor.hide_whole_keys(value) for name, value in headers.items()}
         self.headers: Mapping[str, str] = CaseInsensitiveDict(hidden)
         # `http.client` would take any other length for none, and the end of the connection for the end of the body
         if not re.fullmatch("[0-9]{1,18}", self.headers.get("Content-Length", "0").strip()):
             raise NetworkError(f"The response from {exchange.host} is not valid HTTP", maybe_processed=True)
+
+    @property
+    def length(self) -> int | None:
+        """The announced size of the body in bytes."""
+        length = self.headers.get("Content-Length")
+        return int(length) if length is not None else None
 
     def read(self, max_bytes: int) -> bytes:
         """Return the body without gzip and deflate, or its first `max_bytes` at least. Raises `NetworkError` and `Cancelled`."""

@@ -22,7 +22,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.util import parse_url
 
 from ..clock import Clock
-from ..errors import Advice
+from ..errors import NO_THREADS
 from .faults import ResponseTimeout, translated
 from .retry import TransientError
 
@@ -126,9 +126,7 @@ class Transport:
         try:
             threading.Thread(target=self._run, args=(exchange,), daemon=True, name="exchange").start()
         except RuntimeError as error:
-            limit = "The runner or its container has reached its limit of processes and threads."
-            advice = Advice(cause=limit, remedy="Raise the limit (`--pids-limit`, `ulimit -u`), or lower `max-parallel`.")
-            raise TransientError("This machine allows no more threads", advice=advice, maybe_processed=False) from error
+            raise TransientError("This machine allows no more threads", advice=NO_THREADS, maybe_processed=False) from error
         received: requests.Response = exchange.take()
         return received.status_code, received.headers, iter(exchange.take, b"")
 

@@ -11,7 +11,7 @@ from ..models import AGENT, EXPORT, MODES
 from ..redaction import Redactor
 from ..text import as_sentence
 from . import validators
-from .paths import PLACEHOLDER, is_usable, overlaps, overlaps_with_env_file, read_targets
+from .paths import PLACEHOLDER, overlaps, overlaps_with_env_file, read_targets
 from .settings import INPUTS, AgentSettings, DeliverySettings, ExportSettings, OutputPath, Plan, WaitSettings
 
 T = TypeVar("T")
@@ -123,11 +123,9 @@ def _read_exports(reader: "_Reader", waiting: WaitSettings, roots: Sequence[Path
         mask_bundle_url=reader.get("mask-bundle-url", validators.boolean) is True,
     )
     export = ExportSettings(waiting=waiting, domain=None, job_id=job_id, wait=wait, start_options=start_options)
-    temporary = [root for root in roots[1:] if is_usable(root)]
     exports = []
     for domain, (bundle, site, values) in zip(domains, _read_targets(reader, roots, domains, env_file), strict=True):
-        scratch = next((root for root in temporary if site is None or not root.resolve().is_relative_to(site.path)), None)
-        own_delivery = replace(delivery, bundle=bundle, site=site, values=values, scratch=scratch)
+        own_delivery = replace(delivery, bundle=bundle, site=site, values=values)
         exports.append(replace(export, domain=domain, delivery=own_delivery))
     return exports
 

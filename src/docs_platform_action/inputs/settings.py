@@ -66,14 +66,13 @@ class WaitSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliverySettings:
-    """What to do with a finished bundle. `scratch` is a folder for an archive that is not kept."""
+    """What to do with a finished bundle."""
 
     bundle: OutputPath | None = None
     site: OutputPath | None = None
     values: OutputPath | None = None
     version: str | None = None
     min_pages: int | None = None
-    scratch: Path | None = None
     mask_bundle_url: bool = False
 
 

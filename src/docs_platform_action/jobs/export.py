@@ -20,7 +20,7 @@ def export_site(job: Job, settings: ExportSettings, context: Context) -> None:
         context.events.not_waiting(job)
         return
     # imported here, so that the start request does not wait for these modules
-    from ..bundle.deliver import deliver
+    from ..bundle.deliver import Delivery
     from .polling import poll
 
     poll(job, settings.waiting, context)
@@ -28,7 +28,7 @@ def export_site(job: Job, settings: ExportSettings, context: Context) -> None:
     job.start_phase(BUNDLE, context.clock.monotonic())
     job.bundle = context.api.make_bundle(job)
     context.events.link_made(job)
-    deliver(job, replace(settings.delivery, min_pages=min_html_files), context)
+    Delivery(job, replace(settings.delivery, min_pages=min_html_files), context).deliver()
 
 
 def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int | None:

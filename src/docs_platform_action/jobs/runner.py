@@ -90,16 +90,17 @@ class Runner(Events):
     def _expiring_jobs(self) -> set[Job]:
         self._context.clock.cancellation.check()
         now = self._context.clock.now()
-        return {job for job in self._jobs if job.failure is None and job.link_seconds(now) < MIN_LINK_SECONDS}
+        jobs = (job for job in self._jobs if job.failure is None and not job.has_short_link)
+        return {job for job in jobs if job.link_seconds(now) < MIN_LINK_SECONDS}
 
     def _renew_link(self, job: Job, settings: ExportSettings) -> None:
-        from ..bundle.deliver import keep_link, renew_link  # not needed before the first request
+        from ..bundle.deliver import Delivery, warn_of_link  # not needed before the first request
 
         if self._failed_renewals >= MAX_FAILED_RENEWALS:  # each may take `outage-tolerance`
             error = Unavailable(f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced, so it was not tried")
-            keep_link(job, error, self._context)
+            warn_of_link(job, self._context, error)
         else:
-            is_renewed = renew_link(job, settings.delivery, self._context)
+            is_renewed = Delivery(job, settings.delivery, self._context).renew_link()
             self._failed_renewals = 0 if is_renewed else self._failed_renewals + 1
         self._renewing.discard(job)
 
@@ -117,7 +118,7 @@ class Runner(Events):
     def abort(self) -> float:
         """End all requests. Return how many seconds the jobs get to clean up."""
         self._context.clock.cancellation.is_aborted = True
-        return CLEANUP_GRACE_SECONDS if self._context.cleanups else ABORT_GRACE_SECONDS
+        return CLEANUP_GRACE_SECONDS if any(job.is_delivering for job in self._jobs) else ABORT_GRACE_SECONDS
 
     def job_known(self, job: Job) -> None:
         """Start the other jobs once the first one is known."""

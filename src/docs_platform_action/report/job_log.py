@@ -175,18 +175,13 @@ class JobLog(Events):
         self._received_bytes = self._logged_bytes = 0
         self._note(f"Restarting the download: {reason}.")
 
-    def download_moved(self, job: Job) -> None:
-        self._received_bytes = self._logged_bytes = 0
-        self._note("The bundle does not fit in the runner's temporary folder. Using the workspace's disk instead.")
-
     def downloaded(self, job: Job) -> None:
         downloaded = job.downloaded
         assert downloaded is not None  # noqa: S101  # for the type checker: it is set before the event
-        path = f" to {job.bundle_path}" if job.bundle_path is not None else ""
         duration = format_seconds(self._clock.monotonic() - self._phase_began)
         connections = f" over {self._connections} connections" if self._connections > 1 else ""
         digest = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
-        self._note(f"Downloaded {format_bytes(downloaded.size)}{path} in {duration}{connections}, SHA-256 {digest}")
+        self._note(f"Downloaded {format_bytes(downloaded.size)} in {duration}{connections}, SHA-256 {digest}")
 
     def archive_saved(self, job: Job) -> None:
         self._note(f"Saved the archive to {job.bundle_path}")

@@ -1,6 +1,9 @@
 """Every YAML reader gets the strings of the values file back, and the comment stays a comment."""
 
 import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
 import yaml
@@ -9,12 +12,23 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from docs_platform_action.bundle.helm_values import values_text
+from docs_platform_action.job import Job
+from docs_platform_action.models import EXPORT, Bundle
 from tests.hostile import YAML as YAML_LOOKALIKES
+from tests.virtual_time import NOON
 
 LINK = "https://exports.example-storage.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature=9b1c"
 LINE_BREAKS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def written(
+    *, url: str = LINK, version: str | None = None, domain: str | None = None, job_id: str = "se_1", **bundle: Any
+) -> str:
+    """Return the values file of a job, at noon."""
+    job = Job(mode=EXPORT, domain=domain, job_id=job_id, bundle=Bundle(url=url, **bundle))
+    return values_text(job, version, NOON)
 
 
 def yaml_1_1(text: str) -> object:
@@ -25,57 +39,58 @@ def yaml_1_2(text: str) -> object:
     return YAML(typ="safe", pure=True).load(text)
 
 
-@pytest.fixture(params=[yaml_1_1, yaml_1_2])
-def read(request: pytest.FixtureRequest):
-    return request.param
+READERS = pytest.mark.parametrize("read", [yaml_1_1, yaml_1_2])
 
 
-class TestValues:
-    def test_a_file_for_people_to_read(self) -> None:
-        written = values_text(bundle_url=LINK, version="2024-06-01", comment=["Job se_1", "", "Works until 15:04 UTC"])
+def test_the_file_has_two_lines_for_people_and_the_values() -> None:
+    lines = written(version="2024-06-01", domain="docs.example.com").splitlines()
 
-        assert written == (
-            "# Job se_1\n"
-            "#\n"
-            "# Works until 15:04 UTC\n"
-            "staticExport:\n"
-            "  enabled: true\n"
-            f'  bundleUrl: "{LINK}"\n'
-            '  version: "2024-06-01"\n'
-        )
-
-    def test_without_a_version_there_is_no_version_key(self, read) -> None:
-        written = values_text(bundle_url=LINK, version=None, comment=[])
-
-        assert read(written) == {"staticExport": {"enabled": True, "bundleUrl": LINK}}
-
-    @pytest.mark.parametrize("text", YAML_LOOKALIKES)
-    def test_awkward_strings_are_read_back_unchanged(self, read, text: str) -> None:
-        written = values_text(bundle_url=text, version=text, comment=[text])
-
-        assert read(written) == {"staticExport": {"enabled": True, "bundleUrl": text, "version": text}}
-
-    @given(text=TEXT)
-    def test_each_key_has_one_line_of_printable_ascii(self, text: str) -> None:
-        written = values_text(bundle_url=text, version=text, comment=[])
-
-        assert re.fullmatch(r"[ -~\n]*", written)
-        assert written.count("\n") == 4
+    assert [line.startswith("# ") for line in lines] == [True, True, False, False, False, False]
+    assert lines[2:] == ["staticExport:", "  enabled: true", f'  bundleUrl: "{LINK}"', '  version: "2024-06-01"']
 
 
-class TestComment:
-    @given(
-        comment=st.lists(st.text() | st.sampled_from(["a\nb: c", "a\r\nb", "a\x85b", "a\u2028b", "\ud800", "--- #", "\ufeff"]))
-    )
-    def test_any_text_stays_a_comment(self, comment: list[str]) -> None:
-        written = values_text(bundle_url=LINK, version=None, comment=comment)
+@READERS
+def test_without_a_version_there_is_no_version_key(read: Callable[[str], object]) -> None:
+    assert read(written()) == {"staticExport": {"enabled": True, "bundleUrl": LINK}}
 
-        lines = LINE_BREAKS.split(written)
-        assert written.isascii()
-        assert all(line.startswith("#") for line in lines[: len(comment)])
-        assert lines[len(comment) :] == LINE_BREAKS.split(values_text(bundle_url=LINK, version=None, comment=[]))
 
-    def test_foreign_text_is_escaped_without_ambiguity(self) -> None:
-        written = values_text(bundle_url=LINK, version=None, comment=["Job é\nstaticExport: null", "a\\nb"])
+@READERS
+@pytest.mark.parametrize("text", YAML_LOOKALIKES)
+def test_awkward_strings_are_read_back_unchanged(read: Callable[[str], object], text: str) -> None:
+    read_back = read(written(url=text, version=text, domain=text, job_id=text))
 
-        assert written.splitlines()[:2] == ["# Job \\xe9\\nstaticExport: null", "# a\\\\nb"]
+    assert read_back == {"staticExport": {"enabled": True, "bundleUrl": text, "version": text}}
+
+
+@given(text=TEXT)
+def test_each_key_has_one_line_of_printable_ascii(text: str) -> None:
+    file = written(url=text, version=text)
+
+    assert re.fullmatch(r"[ -~\n]*", file)
+    assert file.count("\n") == 6
+
+
+@given(text=st.text() | st.sampled_from(["a\nb: c", "a\r\nb", "a\x85b", "a\u2028b", "\ud800", "--- #", "\ufeff"]))
+def test_any_text_stays_a_comment(text: str) -> None:
+    lines = LINE_BREAKS.split(written(domain=text, job_id=text, expires_at=text))
+
+    assert all(line.startswith("#") and line.isascii() for line in lines[:2])
+    assert lines[2:] == LINE_BREAKS.split(written())[2:]
+
+
+def test_foreign_text_is_escaped_without_ambiguity() -> None:
+    assert r" \xe9\nx: \\n, " in written(domain="é\nx: \\n")
+
+
+@pytest.mark.parametrize(
+    ("bundle", "shown"),
+    [
+        ({"expires": NOON + timedelta(seconds=1), "expires_at": "2026"}, r"until 2026-05-04 12:00:01 UTC\."),
+        ({"expires": NOON, "expires_at": "2026"}, r"expired at 2026-05-04 12:00:00 UTC\."),
+        ({"expires_at": "in an hour"}, r"until in an hour\."),
+        ({}, r"job se_1\."),
+    ],
+    ids=["valid", "expired", "unknown", "none"],
+)
+def test_the_comment_tells_when_the_link_expires_or_expired(bundle: dict[str, Any], shown: str) -> None:
+    assert re.search(f"{shown}$", written(**bundle).splitlines()[0])

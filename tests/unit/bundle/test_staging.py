@@ -1,25 +1,36 @@
 """A result is published complete or removed, and gets the owner of the workspace."""
 
-import contextlib
 import errno
-import functools
 import os
+import shutil
 import stat
-import threading
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 import pytest
 
-from docs_platform_action.bundle.staging import Staged, staged
-from docs_platform_action.cleanups import Cleanups
+from docs_platform_action.bundle.staging import Staged
+from docs_platform_action.errors import DENIED, DISK_FAULTY, DISK_FULL, PATH_SHARED, Advice, DownloadFailed
+from docs_platform_action.inputs.settings import OutputPath
 from docs_platform_action.ownership import MAX_PART_BYTES, Owner
 from tests.unit.test_ownership import OWNER, FileSystem
 
-Stage = Callable[[Path, Owner | None, Cleanups], AbstractContextManager[Staged]]
+Stage = Callable[..., Staged]
 
-staged_file, staged_folder = staged, functools.partial(staged, is_folder=True)
+
+def staged_file(path: Path, owner: Owner | None = None, *, is_folder: bool = False) -> Staged:
+    return Staged(OutputPath(path=path, root=path.parent, name="name"), owner, DownloadFailed, "summary", is_folder=is_folder)
+
+
+def staged_folder(path: Path, owner: Owner | None = None) -> Staged:
+    return staged_file(path, owner, is_folder=True)
+
+
+@pytest.fixture(params=[staged_file, staged_folder], ids=["file", "folder"])
+def stage(request: pytest.FixtureRequest) -> Stage:
+    made: Stage = request.param
+    return made
 
 
 def tree(folder: Path) -> list[str]:
@@ -31,69 +42,43 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-def fill(staged: Staged, text: str = "new") -> None:
+def fill(staged: Staged) -> None:
     """Write what is to be delivered, as a file or as one in the folder."""
-    (staged.path / "index.html" if staged.path.is_dir() else staged.path).write_text(text)
-
-
-@pytest.fixture(params=[staged_file, staged_folder], ids=["file", "folder"])
-def stage(request: pytest.FixtureRequest) -> Stage:
-    made: Stage = request.param
-    return made
+    if staged.path.is_dir():
+        (staged.path / "index.html").touch()
+    else:
+        staged.write(b"new")
 
 
 class TestParts:
-    def test_nothing_has_the_final_name_before_it_is_published(self, stage: Stage, tmp_path: Path) -> None:
-        target = tmp_path / "result"
-
-        with stage(target, None, Cleanups()) as staged:
+    def test_nothing_has_the_final_name_and_others_can_read_nothing_before_it_is_published(
+        self, stage: Stage, tmp_path: Path
+    ) -> None:
+        with stage(tmp_path / "result") as staged:
             fill(staged)
             part = staged.path
-            assert not target.exists()
-            assert part.parent == tmp_path
+            assert part.name.startswith(".result.")
+            assert (part.suffix, part.parent, mode(part) & 0o077) == (".part", tmp_path, 0)
+            assert not (tmp_path / "result").exists()
             staged.publish()
-            assert target.exists()
-            assert not part.exists()
-            assert staged.path == target
+            assert (staged.path, part.exists()) == (tmp_path / "result", False)
 
         assert tree(tmp_path) in (["result"], ["result", "result/index.html"])
-
-    def test_a_part_is_hidden_and_named_after_its_target(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None, Cleanups()) as staged:
-            assert staged.path.name.startswith(".result.")
-            assert staged.path.suffix == ".part"
-
-    def test_others_cannot_read_a_part(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None, Cleanups()) as staged:
-            assert mode(staged.path) & 0o077 == 0
 
     @pytest.mark.parametrize("is_published", [False, True])
     @pytest.mark.parametrize("fails", [False, True])
     def test_only_a_published_one_stays(self, stage: Stage, tmp_path: Path, is_published: bool, fails: bool) -> None:
-        error = pytest.raises(LookupError) if fails else contextlib.nullcontext()
-
-        with error, stage(tmp_path / "result", None, Cleanups()) as staged:
+        with pytest.raises(LookupError) if fails else nullcontext(), stage(tmp_path / "a" / "result") as staged:
             fill(staged)
             if is_published:
                 staged.publish()
             if fails:
                 raise LookupError
 
-        assert tree(tmp_path)[:1] == (["result"] if is_published else [])
+        assert tree(tmp_path)[:2] == (["a", "a/result"] if is_published else [])
 
-    def test_a_published_part_is_not_removed(self, stage: Stage, tmp_path: Path) -> None:
-        parent = tmp_path / "a"
-        parent.mkdir()
-
-        with stage(parent / "result", None, Cleanups()) as staged:
-            staged.publish()
-            parent.rename(tmp_path / "b")
-            parent.touch()
-
-        assert tree(tmp_path / "b") == ["result"]
-
-    def test_two_parts_of_one_target_have_different_names(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "result", None, Cleanups()) as one, stage(tmp_path / "result", None, Cleanups()) as other:
+    def test_two_of_one_target_have_different_names(self, stage: Stage, tmp_path: Path) -> None:
+        with stage(tmp_path / "result") as one, stage(tmp_path / "result") as other:
             assert one.path != other.path
 
     @pytest.mark.parametrize(
@@ -102,7 +87,7 @@ class TestParts:
         ids=lambda name: f"{name[:2]}-{len(name)}",
     )
     def test_the_longest_names_are_cut_between_two_characters(self, stage: Stage, tmp_path: Path, name: str) -> None:
-        with stage(tmp_path / name, None, Cleanups()) as staged:
+        with stage(tmp_path / name) as staged:
             part = staged.path.name
             staged.publish()
 
@@ -110,119 +95,91 @@ class TestParts:
         assert name.startswith(part[1:].rpartition(".part")[0].rpartition(".")[0])
         assert tree(tmp_path) == [name]
 
-
-class TestAbandonedParts:
-    """What a killed process left, in a workspace that is kept for the next run."""
-
-    LONG_AGO = 2 * 86400.0
-    LEFT = ".result.0123456789abcdef.part"
-
-    def leave(self, path: Path, *, folder: bool, seconds_ago: float = LONG_AGO) -> Path:
-        if folder:
-            path.mkdir()
-            (path / "index.html").touch()
-        else:
-            path.touch()
-        moment = path.stat().st_mtime - seconds_ago
-        os.utime(path, (moment, moment))
-        return path
-
-    @pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
-    def test_one_older_than_a_day_is_removed(self, stage: Stage, tmp_path: Path, folder: bool) -> None:
-        left = self.leave(tmp_path / self.LEFT, folder=folder)
-
-        with stage(tmp_path / "result", None, Cleanups()) as staged:
-            assert not left.exists()
-            staged.publish()
-
-        assert tree(tmp_path) == ["result"]
-
-    def test_the_target_of_a_link_of_that_name_stays(self, stage: Stage, tmp_path: Path) -> None:
-        kept = tmp_path / "kept"
-        kept.mkdir()
-        (tmp_path / self.LEFT).symlink_to(kept)
-        long_ago = kept.stat().st_mtime - self.LONG_AGO
-        os.utime(tmp_path / self.LEFT, (long_ago, long_ago), follow_symlinks=False)
-
-        with stage(tmp_path / "result", None, Cleanups()):
-            assert tree(tmp_path)[1:] == ["kept"]
-
-    def test_a_recent_one_stays(self, stage: Stage, tmp_path: Path) -> None:
-        left = self.leave(tmp_path / self.LEFT, folder=False, seconds_ago=86400 - 600)
-
-        with stage(tmp_path / "result", None, Cleanups()):
-            assert left.exists()
-
-    @pytest.mark.parametrize(
-        "name",
-        [
-            ".other.0123456789abcdef.part",
-            ".result.gz.0123456789abcdef.part",
-            ".result.part",
-            ".result.0123456789ABCDEF.part",
-            ".result.0123456789abcdef.partial",
-            "x.result.0123456789abcdef.part",
-        ],
-    )
-    def test_one_of_another_target_stays(self, stage: Stage, tmp_path: Path, name: str) -> None:
-        other = self.leave(tmp_path / name, folder=False)
-
-        with stage(tmp_path / "result", None, Cleanups()):
-            assert other.exists()
-
-    def test_one_that_cannot_be_removed_is_ignored(self, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_: object, **__: object) -> None:
-            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-
-        self.leave(tmp_path / self.LEFT, folder=True)
-        monkeypatch.setattr("docs_platform_action.bundle.staging.shutil.rmtree", refuse)
-        with stage(tmp_path / "result", None, Cleanups()) as staged:
-            staged.publish()
-
-        assert {"result", self.LEFT} <= {*tree(tmp_path)}
+    def test_what_was_written_can_be_read_before_it_is_published(self, tmp_path: Path) -> None:
+        with staged_file(tmp_path / "result") as staged:
+            staged.write(b"ab")
+            staged.write(b"c")
+            with staged.open() as file:
+                file.seek(0)
+                assert file.read() == b"abc"
 
 
-class TestParentFolders:
-    def test_they_are_made(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "a" / "b" / "result", None, Cleanups()) as staged:
-            staged.publish()
-
-        assert tree(tmp_path) == ["a", "a/b", "a/b/result"]
-
-    def test_empty_ones_are_removed_again(self, stage: Stage, tmp_path: Path) -> None:
+class TestFoldersAbove:
+    def test_they_are_made_and_removed_again_if_they_are_empty(self, stage: Stage, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
 
-        with stage(tmp_path / "a" / "b" / "c" / "result", None, Cleanups()):
+        with stage(tmp_path / "a" / "b" / "c" / "result"):
             assert tree(tmp_path)[:3] == ["a", "a/b", "a/b/c"]
-
         assert tree(tmp_path) == ["a"]
 
-    def test_ones_with_files_are_kept(self, stage: Stage, tmp_path: Path) -> None:
-        with stage(tmp_path / "a" / "b" / "result", None, Cleanups()):
-            (tmp_path / "a" / "other").touch()
+        with stage(tmp_path / "a" / "b" / "c" / "result"):
+            (tmp_path / "a" / "b" / "other").touch()
+        assert tree(tmp_path) == ["a", "a/b", "a/b/other"]
 
-        assert tree(tmp_path) == ["a", "a/other"]
+    def test_another_job_may_remove_one_just_before_it_is_used(
+        self, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        exists = Path.exists
+        other = ExitStack()
+        other.enter_context(staged_folder(tmp_path / "a" / "other"))
+
+        def exists_until_then(path: Path) -> bool:
+            found = exists(path)
+            if path.name == "a":
+                other.close()
+            return found
+
+        monkeypatch.setattr(Path, "exists", exists_until_then)
+
+        with stage(tmp_path / "a" / "result") as staged:
+            staged.publish()
+        assert tree(tmp_path) == ["a", "a/result"]
+
+    def test_another_job_may_make_one_just_before_it_is_made(
+        self, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        exists = Path.exists
+
+        def make_it(path: Path) -> bool:
+            found = exists(path)
+            if path.name == "a" and not found:
+                path.mkdir()
+            return found
+
+        monkeypatch.setattr(Path, "exists", make_it)
+
+        with stage(tmp_path / "a" / "result"):
+            pass
+        assert tree(tmp_path) == ["a"]
+
+    def test_a_failed_job_keeps_those_of_another(self, stage: Stage, tmp_path: Path) -> None:
+        with ExitStack() as first, staged_folder(tmp_path / "a" / "b" / "other") as other:
+            first.enter_context(stage(tmp_path / "a" / "one"))
+            first.close()
+            other.publish()
+
+        assert tree(tmp_path) == ["a", "a/b", "a/b/other"]
 
     def test_those_above_one_that_cannot_be_made_are_removed(
         self, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         make = Path.mkdir
 
-        def mkdir(path: Path, *, exist_ok: bool = False) -> None:
+        def mkdir(path: Path) -> None:
             if path.name == "b":
-                raise OSError(errno.ENOSPC, "No space left on device")
-            make(path, exist_ok=exist_ok)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            make(path)
 
         monkeypatch.setattr(Path, "mkdir", mkdir)
 
-        with pytest.raises(OSError, match="No space left"), stage(tmp_path / "a" / "b" / "result", None, Cleanups()):
+        with pytest.raises(DownloadFailed), stage(tmp_path / "a" / "b" / "result"):
             pytest.fail("there is no folder to work in")
 
         assert tree(tmp_path) == []
 
 
 @pytest.fixture
-def _strict_umask() -> Generator[None]:
+def _strict_umask() -> Iterator[None]:
     before = os.umask(0o077)
     yield
     os.umask(before)
@@ -230,65 +187,95 @@ def _strict_umask() -> Generator[None]:
 
 @pytest.mark.usefixtures("_strict_umask")
 def test_all_can_read_the_result_whatever_the_umask_says(stage: Stage, tmp_path: Path) -> None:
-    with stage(tmp_path / "a" / "b" / "result", None, Cleanups()) as staged:
+    with stage(tmp_path / "a" / "b" / "result") as staged:
         staged.publish()
 
-    result = 0o755 if (tmp_path / "a" / "b" / "result").is_dir() else 0o644
+    result = 0o755 if stage is staged_folder else 0o644
     assert [mode(tmp_path / made) for made in tree(tmp_path)] == [0o755, 0o755, result]
 
 
 class TestPublishing:
     @pytest.mark.parametrize("is_published", [True, False])
-    def test_a_file_is_replaced_when_it_is_published(self, tmp_path: Path, is_published: bool) -> None:
+    def test_it_replaces_a_file_or_an_empty_folder(self, stage: Stage, tmp_path: Path, is_published: bool) -> None:
         target = tmp_path / "result"
-        target.write_text("old")
+        target.touch(0o600) if stage is staged_file else target.mkdir(0o700)
 
-        with staged_file(target, None, Cleanups()) as staged:
-            fill(staged)
-            assert target.read_text() == "old"
-            if is_published:
-                staged.publish()
-
-        assert (tree(tmp_path), target.read_text()) == (["result"], "new" if is_published else "old")
-
-    @pytest.mark.parametrize("is_published", [True, False])
-    def test_a_folder_replaces_an_empty_one_when_it_is_published(self, tmp_path: Path, is_published: bool) -> None:
-        target = tmp_path / "result"
-        target.mkdir(0o700)
-
-        with staged_folder(target, None, Cleanups()) as staged:
+        with stage(target) as staged:
             fill(staged)
             if is_published:
                 staged.publish()
 
-        assert tree(tmp_path) == (["result", "result/index.html"] if is_published else ["result"])
-        assert mode(target) == (0o755 if is_published else 0o700)
+        assert (mode(target) & 0o044 == 0o044, len(tree(tmp_path)) > 1) == (is_published, is_published and target.is_dir())
+
+    @pytest.mark.parametrize(("stage", "made"), [(staged_file, Path.mkdir), (staged_folder, Path.touch)])
+    def test_a_target_of_the_other_kind_is_left_alone(self, tmp_path: Path, stage: Stage, made: Callable[[Path], None]) -> None:
+        made(tmp_path / "result")
+
+        with stage(tmp_path / "result") as staged, pytest.raises(DownloadFailed):
+            staged.publish()
+
+        assert tree(tmp_path) == ["result"]
 
     def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(self, tmp_path: Path) -> None:
-        target = tmp_path / "result"
-
-        with staged_folder(target, None, Cleanups()) as staged:
+        with staged_folder(tmp_path / "result") as staged:
             fill(staged)
-            target.mkdir()
-            (target / "other").write_text("mine")
-            with pytest.raises(OSError, match="not empty"):
+            (tmp_path / "result").mkdir()
+            (tmp_path / "result" / "other").touch()
+            with pytest.raises(DownloadFailed):
                 staged.publish()
 
         assert tree(tmp_path) == ["result", "result/other"]
-        assert (target / "other").read_text() == "mine"
 
-    @pytest.mark.parametrize(("made", "error"), [(Path.mkdir, IsADirectoryError), (Path.touch, NotADirectoryError)])
-    def test_a_target_of_the_other_kind_is_left_alone(
-        self, tmp_path: Path, made: Callable[[Path], None], error: type[OSError]
-    ) -> None:
-        target, stage = tmp_path / "result", staged_file if made is Path.mkdir else staged_folder
 
-        with stage(target, None, Cleanups()) as staged:
-            made(target)
-            with pytest.raises(error):
-                staged.publish()
+EXPLAINED: dict[int | None, Advice] = {
+    **dict.fromkeys([errno.ENOSPC, errno.EDQUOT, errno.EFBIG], DISK_FULL),
+    **dict.fromkeys([errno.EACCES, errno.EPERM], DENIED),
+    **dict.fromkeys([errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENOENT], PATH_SHARED),
+    errno.EIO: DISK_FAULTY,
+    None: DISK_FAULTY,
+}
+"""The advice for an error of the file system, by its number."""
 
-        assert tree(tmp_path) == ["result"]
+
+def explained(code: int | None, name: bytes | None = None) -> DownloadFailed:
+    """Return the failure for an error, which may be about an entry of the archive."""
+    error = OSError() if code is None else OSError(code, os.strerror(code), *([name] if name is not None else []))
+    with pytest.raises(DownloadFailed) as caught, staged_file(Path("result")).errors_explained():
+        raise error
+    assert caught.value.__cause__ is error
+    return caught.value
+
+
+@pytest.mark.parametrize(("code", "advice"), EXPLAINED.items())
+def test_an_error_of_the_file_system_is_explained_by_its_kind(code: int | None, advice: Advice) -> None:
+    error = explained(code)
+
+    assert (error.summary, error.cause, error.remedy) == ("summary", advice["cause"], advice["remedy"])
+    assert ["`name`" in detail for detail in error.details] == ([True, False] if advice is PATH_SHARED else [False])
+
+
+def test_an_error_about_an_entry_names_it() -> None:
+    assert "'a/ü.html'" in explained(errno.ENAMETOOLONG, "a/ü.html".encode()).details[0]
+
+
+class TestErrorsAtTheEnd:
+    """A part that cannot be removed."""
+
+    @pytest.fixture(autouse=True)
+    def _nothing_can_be_removed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        monkeypatch.setattr(shutil, "rmtree", refuse)
+        monkeypatch.setattr(Path, "unlink", refuse)
+
+    def test_one_is_reported_if_nothing_failed_before(self, stage: Stage, tmp_path: Path) -> None:
+        with pytest.raises(DownloadFailed), stage(tmp_path / "result"):
+            pass
+
+    def test_an_earlier_error_is_reported_instead(self, stage: Stage, tmp_path: Path) -> None:
+        with pytest.raises(LookupError), stage(tmp_path / "result"):
+            raise LookupError
 
 
 @pytest.fixture
@@ -300,126 +287,19 @@ class TestOwner:
     def test_the_part_and_the_folders_made_for_it_get_the_owner(
         self, file_system: FileSystem, stage: Stage, tmp_path: Path
     ) -> None:
-        owner = Owner(*OWNER)
         (tmp_path / "a").mkdir()
 
-        with stage(tmp_path / "a" / "b" / "c" / "result", owner, Cleanups()) as staged:
-            part = staged.path
+        with stage(tmp_path / "a" / "b" / "c" / "result", Owner(*OWNER)) as staged:
+            assert file_system.given == [f"{tmp_path}/a/b", f"{tmp_path}/a/b/c", str(staged.path)]
+
+    @pytest.mark.parametrize(("code", "is_failure"), [(errno.EPERM, False), (errno.EIO, True)])
+    def test_only_a_faulty_file_system_is_a_failure(
+        self, file_system: FileSystem, stage: Stage, tmp_path: Path, code: int, is_failure: bool
+    ) -> None:
+        owner, file_system.error = Owner(*OWNER), code
+
+        with pytest.raises(DownloadFailed) if is_failure else nullcontext(), stage(tmp_path / "a" / "result", owner) as staged:
             staged.publish()
 
-        assert file_system.given == [f"{tmp_path}/a/b", f"{tmp_path}/a/b/c", str(part)]
-        assert owner.chown_error is None
-
-    def test_a_file_system_without_chown_is_not_a_failure(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
-        owner = Owner(*OWNER)
-        file_system.error = errno.EPERM
-
-        with stage(tmp_path / "a" / "result", owner, Cleanups()) as staged:
-            fill(staged)
-            staged.publish()
-
-        assert (tmp_path / "a" / "result").exists()
-        assert owner.chown_error == os.strerror(errno.EPERM)
-
-    def test_a_faulty_file_system_is_a_failure(self, file_system: FileSystem, stage: Stage, tmp_path: Path) -> None:
-        owner = Owner(*OWNER)
-        file_system.error = errno.EIO
-
-        with pytest.raises(OSError, match="Input/output error"), stage(tmp_path / "a" / "result", owner, Cleanups()):
-            pytest.fail("there is no part to work on")
-
-        assert owner.chown_error is None
-        assert tree(tmp_path) == []
-
-
-def test_a_part_that_cannot_be_made_leaves_no_folder_behind(
-    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = tmp_path / "a" / "result"
-    monkeypatch.setattr("docs_platform_action.bundle.staging._part_beside", lambda _: tmp_path / "a")  # there already
-
-    with pytest.raises(FileExistsError), stage(target, None, Cleanups()):
-        pytest.fail("there is no part to work on")
-
-    assert tree(tmp_path) == []
-
-
-class TestCleanups:
-    def test_a_part_is_registered_until_it_is_published_or_removed(self, stage: Stage, tmp_path: Path) -> None:
-        cleanups = Cleanups()
-
-        with stage(tmp_path / "a" / "result", None, cleanups):
-            assert cleanups
-
-        assert not cleanups
-
-    def test_another_thread_can_remove_a_part(self, stage: Stage, tmp_path: Path) -> None:
-        cleanups = Cleanups()
-
-        with stage(tmp_path / "a" / "b" / "result", None, cleanups) as staged:
-            cleanups.clear()
-            assert (staged.path.exists(), tree(tmp_path)) == (False, [])
-
-        assert tree(tmp_path) == []
-
-    def test_a_published_result_is_not_removed(self, stage: Stage, tmp_path: Path) -> None:
-        cleanups = Cleanups()
-
-        with stage(tmp_path / "result", None, cleanups) as staged:
-            staged.publish()
-            cleanups.clear()
-
-        assert tree(tmp_path) == ["result"]
-
-
-class TestSharedFolders:
-    def test_a_failed_job_keeps_the_folders_of_another(self, tmp_path: Path) -> None:
-        cleanups = Cleanups()
-
-        with staged_folder(tmp_path / "a" / "other", None, cleanups) as other:
-            with pytest.raises(LookupError), staged_file(tmp_path / "a" / "b" / "one", None, cleanups):
-                raise LookupError
-            assert other.path.is_dir()
-            other.publish()
-        assert [*tmp_path.rglob("*")] == [tmp_path / "a", tmp_path / "a" / "other"]
-
-    def test_the_last_job_removes_an_empty_folder_that_another_made(self, tmp_path: Path) -> None:
-        cleanups = Cleanups()
-        first = contextlib.ExitStack()
-        first.enter_context(staged_file(tmp_path / "a" / "one", None, cleanups))
-
-        with staged_file(tmp_path / "a" / "other", None, cleanups):
-            first.close()
-            assert (tmp_path / "a").is_dir()
-
-        assert [*tmp_path.iterdir()] == []
-
-    def test_a_folder_in_use_is_not_made_again(self, tmp_path: Path) -> None:
-        cleanups = Cleanups()
-        with staged_file(tmp_path / "a" / "one", None, cleanups) as one:
-            one.publish()
-
-        with staged_file(tmp_path / "a" / "other", None, cleanups):
-            pass
-
-        assert [*tmp_path.rglob("*")] == [tmp_path / "a", tmp_path / "a" / "one"]
-
-    def test_jobs_side_by_side_keep_their_folders(self, tmp_path: Path) -> None:
-        cleanups, lost = Cleanups(), list[OSError]()
-
-        def make(number: int) -> None:
-            for _ in range(200):
-                try:
-                    with staged_folder(tmp_path / "sites" / str(number), None, cleanups):
-                        pass
-                except OSError as error:
-                    lost.append(error)
-
-        threads = [threading.Thread(target=make, args=(number,)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-        assert lost == []
-        assert [*tmp_path.iterdir()] == []
+        assert owner.chown_error == (None if is_failure else os.strerror(code))
+        assert tree(tmp_path) == ([] if is_failure else ["a", "a/result"])

@@ -331,7 +331,6 @@ class TestDelivery:
             site=OutputPath(path=workspace / "out" / "site", root=workspace, name="out/site"),
             values=OutputPath(path=workspace / "values.yaml", root=workspace, name="values.yaml"),
             version="2024-06-01",
-            scratch=temporary,
         )
 
     @pytest.mark.parametrize(("name", "kept"), [("bundle-path", "bundle"), ("site-path", "site"), ("values-file", "values")])
@@ -340,21 +339,6 @@ class TestDelivery:
 
         targets = {"bundle": found.bundle, "site": found.site, "values": found.values}
         assert {key: target.name for key, target in targets.items() if target is not None} == {kept: "out"}
-
-    def test_an_archive_that_is_not_kept_goes_into_the_temporary_folder(self, roots: list[Path]) -> None:
-        assert self.delivery(roots).scratch == roots[1]
-
-    def test_but_not_where_there_is_none(self, roots: list[Path]) -> None:
-        assert self.delivery(roots[:1]).scratch is None
-
-    @pytest.mark.parametrize("reason", ["missing", "read-only"])
-    def test_nor_where_it_cannot_be_written_to(self, roots: list[Path], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        if reason == "missing":
-            roots[1].rmdir()
-        else:  # root, who runs the container, may write to every folder
-            monkeypatch.setattr("docs_platform_action.inputs.reader.is_usable", lambda folder: folder != roots[1])
-
-        assert self.delivery(roots).scratch is None
 
     def test_an_invalid_path_overlaps_with_no_other(self, roots: list[Path]) -> None:
         (roots[0] / "out").mkdir()

@@ -7,8 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from docs_platform_action.bundle import deliver as bundle_deliver
-from docs_platform_action.context import Context
+from docs_platform_action.bundle.deliver import Delivery
 from docs_platform_action.errors import ActionError
 from docs_platform_action.inputs.settings import AgentSettings, DeliverySettings, ExportSettings, WaitSettings
 from docs_platform_action.job import Job
@@ -48,7 +47,7 @@ class Scripted:
     def run(self) -> Job:
         """Run the job, and return it. Raises its failure."""
         shared = context(self.clock, self.events, api=self)
-        with patch.object(bundle_deliver, "deliver", self._deliver):
+        with patch.object(Delivery, "deliver", lambda delivery: self._deliver(delivery)):
             if isinstance(self.settings, ExportSettings):
                 export_site(self.job, self.settings, shared)
             else:
@@ -80,5 +79,5 @@ class Scripted:
             raise answer
         return answer
 
-    def _deliver(self, job: Job, settings: DeliverySettings, _context: Context) -> None:
-        self.delivered.append((job.bundle, settings))
+    def _deliver(self, delivery: Delivery) -> None:
+        self.delivered.append((delivery.job.bundle, delivery.settings))

@@ -22,10 +22,11 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.events import Events
 from docs_platform_action.inputs.settings import DeliverySettings, ExportSettings, WaitSettings
-from docs_platform_action.job import RUN, Job, Phase
+from docs_platform_action.job import BUNDLE, DOWNLOAD, RUN, UNPACK, Job, Phase
 from docs_platform_action.jobs import runner
-from docs_platform_action.jobs.runner import Runner, job_of
+from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, Runner, job_of
 from docs_platform_action.models import Bundle
+from docs_platform_action.signals import ABORT_GRACE_SECONDS
 from tests.unit.fakes import FakeTransport, context, http_client
 from tests.virtual_time import BEGINNING, NOON, VirtualClock
 
@@ -56,7 +57,7 @@ class RecordedLines(Events):
         self.announced.append("heartbeat")
 
     def warning(self, job: Job, lines: Sequence[str]) -> None:
-        self.warnings.append((job.domain, lines[1]))
+        self.warnings.append((job.domain, lines[2]))
 
     def job_ended(self, job: Job) -> None:
         assert job.ended_at is not None
@@ -289,17 +290,38 @@ class TestFirst:
         assert [failure is None for failure in failures] == [function is succeed for function in functions]
 
 
-class FakeApi:
-    """Makes links that are valid for an hour, after calling `before`."""
+@pytest.mark.parametrize(
+    ("phases", "seconds"),
+    [
+        ([], ABORT_GRACE_SECONDS),
+        ([RUN], ABORT_GRACE_SECONDS),
+        ([RUN, DOWNLOAD], CLEANUP_GRACE_SECONDS),
+        ([DOWNLOAD, UNPACK], CLEANUP_GRACE_SECONDS),
+        ([DOWNLOAD, UNPACK, BUNDLE], ABORT_GRACE_SECONDS),
+    ],
+)
+def test_after_an_abort_only_jobs_that_write_files_get_time_to_remove_them(phases: list[str], seconds: float) -> None:
+    jobs = Jobs(succeed, succeed)
+    for phase in phases:
+        jobs.jobs[1].start_phase(phase, 0.0)
 
-    def __init__(self, before: Callable[[Job], None] = lambda _job: None) -> None:
+    assert jobs.runner.abort() == seconds
+    assert jobs.clock.cancellation.is_aborted
+    jobs.jobs[1].end_phase(0.0)
+    assert jobs.runner.abort() == ABORT_GRACE_SECONDS
+
+
+class FakeApi:
+    """Makes links that are valid for so many seconds, after calling `before`."""
+
+    def __init__(self, before: Callable[[Job], None] = lambda _job: None, *, seconds: float = 3600) -> None:
         self.asked: list[str | None] = []
-        self._before = before
+        self._before, self._seconds = before, seconds
 
     def make_bundle(self, job: Job) -> Bundle:
         self.asked.append(job.domain)
         self._before(job)
-        return link_of(job, fresh=True, seconds=3600)
+        return link_of(job, fresh=True, seconds=self._seconds)
 
 
 def link_of(job: Job, *, fresh: bool = False, seconds: float | None) -> Bundle:
@@ -366,6 +388,18 @@ class TestLinksAtTheEnd:
         assert jobs.run() == [None] * 8
         assert api.asked == [*"abcdef"]
         assert [domain for domain, _ in jobs.events.warnings] == [*"abdefgh"]
+
+    def test_new_links_that_live_no_longer_are_used_and_not_asked_for_again(self) -> None:
+        def has_asked_already(job: Job, on_job_known: Callable[[], None]) -> None:
+            links_for(1)(job, on_job_known)
+            job.has_short_link = True
+
+        api = FakeApi(seconds=59)
+        jobs = Jobs(links_for(1), has_asked_already, links_for(1), at_once=1, api=api)
+
+        assert jobs.run() == [None] * 3
+        assert api.asked == ["a", "c"]
+        assert [domain for domain, _ in jobs.events.warnings] == ["a", "c"]
 
     def test_a_link_that_comes_close_to_its_expiry_meanwhile_is_renewed_too(self) -> None:
         def take_a_minute(_job: Job) -> None:

@@ -56,9 +56,9 @@ class LoggedJob:
         for status in statuses:
             self.announce("storage_responded", "https://s.example.com/b?x=1", status=status, requested=None, request_id=None)
 
-    def downloaded(self, size: int, path: str | None = None, *, after_seconds: float = 0) -> None:
+    def downloaded(self, size: int, *, after_seconds: float = 0) -> None:
         self.clock.advance(after_seconds)
-        self.job.downloaded, self.job.bundle_path = Downloaded(size=size, sha256=f"9b1c{'0' * 56}e07a"), path
+        self.job.downloaded = Downloaded(size=size, sha256=f"9b1c{'0' * 56}e07a")
         self.log.downloaded(self.job)
 
     @property

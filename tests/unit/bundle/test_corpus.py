@@ -1,32 +1,21 @@
 """Archives of real writers unpack to the trees that were packed; `tests/corpus/README.md` says how they were made."""
 
-from pathlib import Path
-
 import pytest
 
-from docs_platform_action.archive.unpack import Unpacked, unpack
-from docs_platform_action.clock import Cancellation
-from tests.archives import open_archive
 from tests.corpus.make import ARCHIVES, manifest
 from tests.corpus.recipes import RECIPES, VERSIONS
-from tests.folders import read_tree
+from tests.unit.bundle.places import Place
 
 READ = [name for name, recipe in RECIPES.items() if recipe.refused is None]
 
 
-def unpack_into(folder: Path, name: str) -> Unpacked:
-    with open_archive(ARCHIVES / name, Cancellation()) as archive:
-        return unpack(archive, folder, on_progress=lambda *_: None)
-
-
 @pytest.mark.parametrize("name", READ)
-def test_the_tree_comes_out(name: str, tmp_path: Path) -> None:
-    unpacked = unpack_into(tmp_path, name)
+def test_the_tree_comes_out(name: str, place: Place) -> None:
+    unpacked = place.unpack((ARCHIVES / name).read_bytes())
 
     tree = RECIPES[name].tree()
-    files = [content for content in tree.values() if isinstance(content, bytes)]
-    assert read_tree(tmp_path) == tree
-    assert (unpacked.files, unpacked.size) == (len(files), sum(map(len, files)))
+    assert place.tree() == tree
+    assert unpacked.files == sum(isinstance(content, bytes) for content in tree.values())
 
 
 class TestTheCorpus:

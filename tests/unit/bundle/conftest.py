@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.archive.places import Place
+from tests.unit.bundle.places import Place
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    place = Place(tmp_path / "root")
-    yield place
-    assert place.outside() == place.before
-    place.clear()
+    with Place(tmp_path / "root") as place:
+        yield place

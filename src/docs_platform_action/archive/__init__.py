@@ -1,1 +1,0 @@
-"""Archives: a file in, a folder out."""
