@@ -12,7 +12,8 @@ from tests.image_python import find_image_python
 pytestmark = pytest.mark.timeout(1200)
 
 TLS_ARCHIVES_AND_SOCKETS = (
-    *("tests/unit/bundle/test_corpus.py", "tests/unit/http/test_transport.py", "tests/integration/test_given_up.py"),
+    *("tests/unit/bundle/test_corpus.py", "tests/unit/bundle/test_archive.py", "tests/unit/bundle/test_tree.py"),
+    *("tests/unit/http/test_transport.py", "tests/integration/test_given_up.py"),
     *("tests/integration/test_cut_bodies.py", "tests/integration/test_corpus.py", "tests/integration/test_targets.py"),
     "tests/integration/test_tls.py",
 )

@@ -145,6 +145,7 @@ class TarSource(io.RawIOBase):
         self._rest = memoryview(b"")
         self._position = 0
         self.end: int | None = None
+        self.header = b""  # the last block that was read alone
 
     def read_some(self, size: int) -> memoryview:
         """Return between one and `size` bytes; none only at the end."""
@@ -167,6 +168,7 @@ class TarSource(io.RawIOBase):
         data = bytes(self.read_some(size))
         while len(data) < size and (more := self.read_some(size - len(data))):
             data += more
+        self.header = data if size == tarfile.BLOCKSIZE else self.header
         return data
 
     def tell(self) -> int:
@@ -181,8 +183,6 @@ class TarSource(io.RawIOBase):
 
 
 class _TarInfo(tarfile.TarInfo):
-    """A header that is read as it is meant."""
-
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
         """Raise `ReadError` for a damaged header, which `tarfile` takes for the end of the archive."""
@@ -192,15 +192,6 @@ class _TarInfo(tarfile.TarInfo):
             raise
         except tarfile.HeaderError as error:
             raise tarfile.ReadError(f"an entry's header is damaged, or the end marker is missing ({error})") from error
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Remove times from the name: GNU tar keeps them where POSIX has a prefix (source: its manual, "Basic Tar Format")."""
-        info = super().frombuf(buf, encoding, errors)
-        times = buf[345:500].partition(b"\0")[0].decode(encoding, errors)
-        if buf[257:265] == tarfile.GNU_MAGIC and times:
-            info.name = info.name.removeprefix(f"{times}/")
-        return info
 
 
 def tar_entries(source: TarSource) -> Generator[Entry]:
@@ -214,6 +205,9 @@ def tar_entries(source: TarSource) -> Generator[Entry]:
             cast("Any", archive).members.clear()  # it would keep all of them in memory
             if member.size < 0:
                 raise damaged(f"Entry {quoted(member.name)} has a negative size.")
+            times = source.header[345:500].partition(b"\0")[0].decode("latin-1")
+            if times and source.header[257:265] == tarfile.GNU_MAGIC:  # where POSIX has a prefix (source: GNU tar's manual)
+                member.name = member.name.removeprefix(f"{times}/")
             yield _tar_entry(archive, member, source)
             source.end = archive.offset + MAX_HEADER_BYTES
         source.end = None
