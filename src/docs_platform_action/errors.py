@@ -72,24 +72,24 @@ STORAGE_UNREACHABLE: Final = Advice(
     remedy="Allow the runner to reach the storage's host, or run the workflow again.",
 )
 STORAGE_REFUSED: Final = Advice(
-    cause="The storage denies access to this runner, or does not accept the platform's links.",
+    cause="The storage denies access to this runner, or the platform's links expire before they can be used.",
     remedy="Allow the runner's address at the storage, or report it to the platform.",
 )
 BUNDLE_GONE: Final = Advice(
     cause="There is no bundle at the link: it was removed, or is not there yet.",
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
-LINK_SHORT_LIVED: Final = Advice(
-    cause="Links expire before they can be used: their lifetime is too short, or the platform's and the storage's clocks differ.",
-    remedy="Report it to the platform, with the time of the run.",
-)
 LINK_INTERCEPTED: Final = Advice(
     cause="Something other than the storage responded, such as a login page or a gateway, or compressed the bundle on the way.",
-    remedy="Open the link from the runner's network to see what responds, and let the runner reach the storage directly.",
+    remedy="To see what responds, open the `bundleUrl` of a run without `bundle-path` and `site-path` from the runner's network.",
 )
 BUNDLE_CHANGED: Final = Advice(
     cause="The bundle was replaced during the download, or something between the storage and this runner changes it.",
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
+)
+BUNDLE_NOT_RESUMED: Final = Advice(
+    cause="The connection to the storage breaks, and the storage cannot resume, or the bundle is replaced during the download.",
+    remedy=BUNDLE_CHANGED["remedy"],
 )
 DISK_FULL: Final = Advice(
     cause="The runner's disk is full or too small.",
@@ -241,11 +241,18 @@ class DownloadFailed(ActionError):
 
 
 class InvalidBundle(ActionError):
-    """The archive is damaged, unsafe or of an unknown kind."""
+    """The archive is damaged, unsafe, too large or of an unknown kind."""
 
     failure_reason = "invalid-bundle"
     default_cause = "The archive was damaged in transit, or was not made by the platform."
     default_remedy = "Run the workflow again. If it fails the same way, report it to the platform."
+
+
+class DiskTooSmall(InvalidBundle):
+    """The archive, or the site in it, needs more space than there is."""
+
+    def __init__(self, *details: str) -> None:
+        super().__init__("the bundle is too large for the runner's disk", details=details, **DISK_FULL)
 
 
 class Cancelled(ActionError):

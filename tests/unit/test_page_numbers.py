@@ -44,7 +44,7 @@ def flowing(page: str) -> str:
         (f"{MAX_HEADER_BYTES // MIB} MiB of headers", ["bundles"]),
         (f"more than {XZ_MEMORY_BYTES // MIB} MiB of memory", ["bundles"]),
         (f"zip archive of more than {MAX_DIRECTORY_BYTES // MIB} MiB", ["bundles"]),
-        (f"unknown size may have at most {MAX_BUNDLE_BYTES // GIB} GiB", ["bundles"]),
+        (f"the bundle may have at most {MAX_BUNDLE_BYTES // GIB} GiB", ["bundles"]),
         (f"{MAX_ENTRIES:,} files and folders", ["threat-model", "bundles"]),
         (f"{MAX_UNPACKED_BYTES // GIB} GiB unpacked", ["bundles"]),
         (f"{MAX_LINKS:,} symbolic links", ["threat-model", "bundles"]),

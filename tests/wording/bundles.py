@@ -51,7 +51,7 @@ def sections() -> Sections:
         content = _once((name, _lines(streams.refused(name))) for name in streams.NOT_BUNDLES)
     return {
         "Downloads that continue after a fault": _once((name, _retried(streams.continued(name))) for name in streams.CONTINUED),
-        "Downloads that begin again": _once((name, str(streams.begun_again(name)[1])) for name in streams.BEGUN_AGAIN)
+        "Downloads that begin again": _once((name, streams.begun_again(name)[1].reason) for name in streams.BEGUN_AGAIN)
         | {"A new link to another address": _moved()},
         "Downloads that fail": _once((name, _lines(streams.failed(name)[1])) for name in streams.FAILED)
         | {"The storage sends without end": _lines(streams.endless()), "No attempt can be resumed": _with_delivery(_lost)},
@@ -108,7 +108,7 @@ def _moved() -> str:
     fetch.storage.place = 2
     with pytest.raises(ResumeError) as caught:
         fetch()
-    return str(caught.value)
+    return caught.value.reason
 
 
 def _of_storage(transport: Transport) -> str:

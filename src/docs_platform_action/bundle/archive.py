@@ -110,7 +110,7 @@ def decompressed(stream: io.RawIOBase, start: bytes) -> Iterator[bytes]:
     with _damage_explained():
         if start.startswith(_GZIP):
             file = cast("BinaryIO", gzip.GzipFile(fileobj=file, mode="rb"))
-        elif start.startswith(_BZIP2) and not _begins_tar(start):  # not a tar archive whose first name begins so
+        elif start.startswith(_BZIP2) and not _begins_tar(start):  # the first name in a tar archive may begin with `BZh`
             file = cast("BinaryIO", bz2.BZ2File(file))
         elif not start.startswith(_XZ) and not _begins_tar(start):
             raise not_an_archive(f"It {describe_content(start)}.")

@@ -1,23 +1,14 @@
 """Deliver a finished bundle: keep the archive, unpack the site and write the Helm values, as the settings ask."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final
 
 from ..context import Context
-from ..errors import (
-    BUNDLE_CHANGED,
-    ActionError,
-    Cancelled,
-    DownloadFailed,
-    InternalError,
-    InvalidBundle,
-    TooFewPages,
-    Unavailable,
-)
+from ..errors import ActionError, Cancelled, DiskTooSmall, DownloadFailed, InternalError, InvalidBundle, TooFewPages, Unavailable
 from ..inputs.settings import DeliverySettings, OutputPath
 from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
 from ..ownership import Owner, owner_of
@@ -25,7 +16,7 @@ from ..text import as_sentence, format_seconds, pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
 from .pipe import Pipe
 from .staging import Staged
-from .stream import INCOMPLETE, BundleStream, ResumeError
+from .stream import BundleStream, ResumeError
 from .tree import Tree
 
 MAX_RESTARTS: Final = 2  # of a delivery whose download cannot be resumed
@@ -36,7 +27,7 @@ def warn_of_link(job: Job, context: Context, error: ActionError | None = None) -
     now = context.clock.now()
     lines = [f"{job.title}: the bundle link {_expiry(job, context)}.", f"This runner's clock says {now:%Y-%m-%d %H:%M:%S} UTC."]
     if error is None:
-        lines.append("A new link lives no longer: a later step may be too late. With `bundle-path` or `site-path` it needs none.")
+        lines.append("A new link is not valid for longer. Steps that use the files of `bundle-path` or `site-path` need no link.")
     else:
         again = f"A later run with `job-id: {job.job_id}` makes a new one."
         lines += [as_sentence(f"It could not be replaced: {error.summary}"), *error.details]
@@ -76,14 +67,10 @@ class Delivery:
             try:
                 self._download()
             except ResumeError as error:
-                self.context.events.download_restarted(self.job, str(error))
+                self.context.events.download_restarted(self.job, error.reason)
             else:
                 return
-        try:
-            self._download()
-        except ResumeError as error:
-            details = (f"It was begun {MAX_RESTARTS + 1} times, and could not be resumed: {error}.",)
-            raise DownloadFailed(INCOMPLETE, details=details, **BUNDLE_CHANGED) from error
+        self._download()
 
     def _download(self) -> None:
         self.job.start_phase(DOWNLOAD, self.context.clock.monotonic())
@@ -91,16 +78,20 @@ class Delivery:
         target, summary = self.settings.bundle, "the bundle cannot be saved"
         kept = Staged(target, self._owner(target), DownloadFailed, summary) if target is not None else nullcontext()
         with kept as archive, BundleStream(self.job, self.context, archive) as stream:
+            stream.peek()
+            if archive is not None:
+                archive.check_space(stream.size or 0)
             try:
                 if self.settings.site is not None:
                     self._deliver_site(self.settings.site, stream, archive)
                 else:
                     self._end_download(stream)
                     self._publish_archive(archive)
-            except InvalidBundle:
-                if archive is not None and self.settings.min_pages is None:  # to inspect it
-                    self._end_download(stream)
-                    self._publish_archive(archive)
+            except InvalidBundle as error:
+                if archive is not None and self.settings.min_pages is None and not isinstance(error, DiskTooSmall):
+                    with suppress(DownloadFailed):  # the archive is kept only to inspect it
+                        self._end_download(stream)
+                        self._publish_archive(archive)
                 raise
 
     def _end_download(self, stream: BundleStream) -> None:
@@ -113,7 +104,7 @@ class Delivery:
         with Staged(target, owner, InternalError, summary, is_folder=True) as site:
             tree = Tree(site.path, site.descriptor, self.context.clock.cancellation, owner)
             is_zip, size = stream.peek().startswith(ZIP_MAGICS), stream.size or 0
-            tree.take_space(2 * size if is_zip or archive is not None else size)  # at least, for the archive and the site
+            site.check_space(2 * size if is_zip and archive is None else size)  # the archive and a site that is as large
             if is_zip:
                 self._unpack_zip(stream, archive, site, tree)
             else:

@@ -14,7 +14,7 @@ _CHECK_SECONDS: Final = 0.05  # how often a wait checks whether the other side h
 
 
 class Pipe(threading.Thread):
-    """A pipe whose reader is a function of the chunks. As a context it ends the reader, which waits for nothing else."""
+    """A pipe whose reader is a function of the chunks, and waits only for them. Leaving the context ends the reader."""
 
     def __init__(self, read: Callable[[Iterator[bytes]], None], cancellation: Cancellation) -> None:
         super().__init__(daemon=True, name="unpack")

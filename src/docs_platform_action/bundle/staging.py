@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
-from ..errors import DENIED, DISK_FAULTY, DISK_FULL, PATH_SHARED, ActionError
+from ..errors import DENIED, DISK_FAULTY, DISK_FULL, PATH_SHARED, ActionError, DiskTooSmall
 from ..inputs.settings import OutputPath
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
-from ..text import quoted
+from ..text import format_bytes, quoted
 from .archive import Chunk
 
 _INTERFERENCE: Final = {errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENOENT}
@@ -88,6 +88,13 @@ class Staged:
         self.descriptor = os.open(self._part, flags | os.O_NOFOLLOW, 0o600)
         if self._owner is not None:
             self._owner.chown(self.descriptor)
+
+    def check_space(self, needed: int) -> None:
+        """Raise `DiskTooSmall` if the disk has less than `needed` bytes free. Some network file systems report no sizes."""
+        with self.errors_explained():
+            disk = shutil.disk_usage(self._part.parent)
+        if disk.total and needed > disk.free:
+            raise DiskTooSmall(f"At least {format_bytes(needed)} are needed; {format_bytes(disk.free)} are free.")
 
     def write(self, data: bytes) -> None:
         """Append to the file."""

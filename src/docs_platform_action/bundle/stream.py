@@ -11,8 +11,8 @@ from ..context import Context
 from ..errors import (
     BUNDLE_CHANGED,
     BUNDLE_GONE,
+    BUNDLE_NOT_RESUMED,
     LINK_INTERCEPTED,
-    LINK_SHORT_LIVED,
     STORAGE_REFUSED,
     STORAGE_UNAVAILABLE,
     STORAGE_UNREACHABLE,
@@ -35,8 +35,12 @@ INCOMPLETE: Final = "the bundle could not be downloaded completely"
 _LINK_REFUSED: Final = frozenset({400, 401, 403, 404, 410})  # expired or gone (source: AWS, Google and Azure documentation)
 
 
-class ResumeError(Exception):
-    """The rest of the bundle cannot be received, so the download must begin again. The text is the reason, a clause."""
+class ResumeError(DownloadFailed):
+    """The rest of the bundle cannot be received, so the download must begin again. `reason` is a clause."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(INCOMPLETE, details=(f"Each attempt was interrupted. The last time, {reason}.",), **BUNDLE_NOT_RESUMED)
+        self.reason = reason
 
 
 class BundleStream(io.RawIOBase):
@@ -150,7 +154,7 @@ class BundleStream(io.RawIOBase):
 
     def _range_headers(self, link: str) -> dict[str, str]:
         if self._identity is None:
-            raise ResumeError("the storage sent neither a strong ETag nor a date that can serve as one, so it cannot be resumed")
+            raise ResumeError("the storage sent neither a strong ETag nor a date that can serve as one")
         validator, known_link, *_ = self._identity
         if link != known_link:
             raise ResumeError("the new link leads to another address")
@@ -186,8 +190,7 @@ class BundleStream(io.RawIOBase):
         reason, request_id = error_text(response), request_id_of(response.headers)
         if response.status in _LINK_REFUSED:
             self._needs_link = True
-            is_gone, has_expired = response.status in {404, 410}, "xpired" in reason
-            advice = BUNDLE_GONE if is_gone else LINK_SHORT_LIVED if has_expired else STORAGE_REFUSED
+            advice = BUNDLE_GONE if response.status in {404, 410} else STORAGE_REFUSED
             return TransientError(f"The storage rejected the link with {reason}", advice=advice, request_id=request_id)
         if 400 <= response.status < 500 and response.status not in TEMPORARY_STATUSES:
             if self.received:

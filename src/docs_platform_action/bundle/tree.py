@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..clock import Cancellation
-from ..errors import DISK_FULL, InvalidBundle, too_large, unsafe
+from ..errors import DiskTooSmall, InvalidBundle, too_large, unsafe
 from ..models import UNUSABLE
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
 from ..text import format_bytes, quoted
@@ -55,11 +55,11 @@ class Tree:
         path = "" if is_root else path_of(entry.name)
         parents, _, name = path.rpartition("/")
         is_left_out = path.split("/", 1)[0] == "__MACOSX" or (name.startswith("._") and entry.type != FOLDER)
-        if entry.type == FOLDER and path not in self._folders and not is_left_out:
-            self._make_folder(path)
+        if entry.type == FOLDER and not is_left_out and path not in self._folders:
+            self._make_folder(path)  # counts it
             return
         self._count_entry()
-        if is_left_out or entry.type == FOLDER:
+        if entry.type == FOLDER or is_left_out:
             return
         if not path or entry.name.endswith(("/", "/.")):
             raise unsafe(f"Entry {quoted(entry.name)} is {entry.type}, but its name is that of a folder.")
@@ -176,14 +176,15 @@ class Tree:
         self._count(path, -1)
 
     def take_space(self, count: int) -> None:
-        """Count bytes that are about to be written to the disk. Raises `InvalidBundle` if it becomes too full, and `OSError`."""
+        """Count bytes that are about to be written to the disk. Raises `DiskTooSmall` if it becomes too full, and `OSError`."""
         if count > self._budget:
             disk = os.statvfs(self._root)
             free, reserved = disk.f_bavail * disk.f_frsize, min(disk.f_blocks * disk.f_frsize // 10, MAX_RESERVED_BYTES)
             if disk.f_blocks and count > free - reserved:  # some network and FUSE file systems report no sizes
-                needed = f"After {format_bytes(self.bytes)} of the site, {format_bytes(count)} more are needed."
-                shortage = f"{format_bytes(free)} are free, of which the action leaves {format_bytes(reserved)}."
-                raise InvalidBundle("the bundle is too large for the runner's disk", details=(needed, shortage), **DISK_FULL)
+                written = f"Unpacking stopped after {format_bytes(self.bytes)}."
+                raise DiskTooSmall(
+                    written, f"{format_bytes(free)} are free, of which the action leaves {format_bytes(reserved)}."
+                )
             # the budgets of all archives that may be unpacked at the same time fit into the reserve
             self._budget = max(count, reserved // _MAX_CONCURRENT_UNPACKS)
         self._budget -= count

@@ -12,17 +12,19 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import pytest
 import yaml
 
 from docs_platform_action.bundle import deliver, stream
+from docs_platform_action.bundle.archive import Entry, zip_entries
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import (
     DISK_FULL,
     ActionError,
     Cancelled,
+    DiskTooSmall,
     DownloadFailed,
     InternalError,
     InvalidBundle,
@@ -384,26 +386,36 @@ class TestDiskSpace:
         left = [*free]
 
         def statvfs(_: int) -> object:
-            return SimpleNamespace(f_bavail=left.pop(0) if len(left) > 1 else left[0], f_blocks=1, f_frsize=1)
+            return SimpleNamespace(f_bavail=left.pop(0) if len(left) > 1 else left[0], f_bfree=0, f_blocks=1, f_frsize=1)
 
         monkeypatch.setattr(os, "statvfs", statvfs)
 
-    @pytest.mark.parametrize(("names", "times"), [({"site": "s"}, 1), (ALL, 2)], ids=["site", "all"])
-    @pytest.mark.parametrize("pack", [tar, zip_stored], ids=["tar", "zip"])
-    def test_one_too_small_for_the_archive_and_the_site_is_reported_at_once(
+    @pytest.mark.parametrize(
+        ("pack", "names", "times"),
+        [(tar, {"site": "s"}, 1), (tar, {"bundle": "b"}, 1), (tar, ALL, 1), (zip_stored, {"site": "s"}, 2), (zip_stored, ALL, 1)],
+        ids=["a tar's site", "an archive", "a tar and its site", "a zip's site", "a zip and its site"],
+    )
+    def test_one_too_small_for_what_is_written_there_is_reported_at_once(
         self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, pack: Pack, names: dict[str, str], times: int
     ) -> None:
         archive = pack(OTHER)
-        needed = len(archive) * (2 if pack is zip_stored else times)
         delivery.storage = Storage(archive)
         delivery.storage.headers = {"Content-Length": str(len(archive))}
-        self.disk(monkeypatch, needed - 1)
+        self.disk(monkeypatch, len(archive) * times - 1)
 
         error = delivery.failure(names)
 
-        assert (type(error), error.cause, delivery.job.site_path) == (InvalidBundle, DISK_FULL["cause"], None)
-        self.disk(monkeypatch, needed)
+        assert (type(error), error.cause, delivery.files) == (DiskTooSmall, DISK_FULL["cause"], [])
+        self.disk(monkeypatch, len(archive) * times)
         delivery(names)
+
+    def test_one_that_becomes_too_full_is_not_filled_with_the_rest_of_the_archive(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.disk(monkeypatch, *[10**9] * 3, 0)
+
+        assert isinstance(delivery.failure(ALL), DiskTooSmall)
+        assert delivery.files == []
 
     @pytest.mark.parametrize("looks", [1, 2, 3, 5])
     @TAR_AND_ZIP
@@ -415,7 +427,7 @@ class TestDiskSpace:
 
         error = delivery.failure({"site": "x/site"})
 
-        assert (type(error), error.cause, delivery.files) == (InvalidBundle, DISK_FULL["cause"], [])
+        assert (type(error), error.cause, delivery.files) == (DiskTooSmall, DISK_FULL["cause"], [])
 
     def test_a_zip_archive_that_is_not_kept_and_whose_size_is_unknown_is_counted(
         self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
@@ -435,10 +447,15 @@ class TestDiskSpace:
         assert (type(error), error.cause, delivery.files) == (InternalError, DISK_FULL["cause"], [])
 
 
-def test_a_zip_archive_that_is_not_kept_has_no_name(delivery: Delivery) -> None:
+def test_a_zip_archive_that_is_not_kept_has_no_name(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
     delivery.storage = Storage(ZIP)
     seen: list[str] = []
-    delivery.storage.before_end = lambda: seen.extend(name for name in delivery.files if not name.startswith("site"))
+
+    def entries(file: BinaryIO) -> Iterator[Entry]:
+        seen.extend(delivery.files)
+        yield from zip_entries(file)
+
+    monkeypatch.setattr(deliver, "zip_entries", entries)
 
     delivery({"site": "out/site"})
 
