@@ -311,6 +311,7 @@ DAMAGED: Final[Mapping[str, bytes]] = {
     "zip without a piece": _GOOD_ZIP[:40] + _GOOD_ZIP[41:],
     "zip with a wrong checksum": zip_of(Zipped(checksum=1)),
     "zip with a file that is longer than declared": zip_of(Zipped(size=5)),
+    "zip with a file that is empty as declared": zip_of(Zipped(), Zipped(name=b"a", size=0)),
     "zip with a file that is shorter than declared": zip_of(Zipped(size=500)),
     "zip with deflate data that is none": zip_of(Zipped(packed=b"\xff" * 20)),
     "zip with deflate data that is cut": zip_of(Zipped(packed=Zipped().data[:-3])),

@@ -9,7 +9,7 @@ from typing import Final
 from hypothesis import example
 from hypothesis import strategies as st
 
-from docs_platform_action.bundle.tree import MAX_LINKED_FOLDERS
+from docs_platform_action.bundle.tree import MAX_SEEN
 from docs_platform_action.errors import InvalidBundle
 from tests.archives import Zipped, entry, tar_of, zip_of
 from tests.folders import Tree
@@ -81,7 +81,7 @@ def is_sound(folder: Path, links: list[str]) -> bool:
         # a path out and back in again leads outside, because the folder may be renamed
         if not real.is_relative_to(folder) or above.is_relative_to(real):
             return False
-    return sum(1 for _ in itertools.islice(os.walk(folder, followlinks=True), MAX_LINKED_FOLDERS)) < MAX_LINKED_FOLDERS
+    return sum(1 for _ in itertools.islice(os.walk(folder, followlinks=True), MAX_SEEN)) < MAX_SEEN
 
 
 def is_accepted(tree: Tree) -> bool:

@@ -15,7 +15,7 @@ from docs_platform_action.bundle.archive import (
 )
 from docs_platform_action.bundle.storage import MAX_REDIRECTS
 from docs_platform_action.bundle.stream import MAX_BUNDLE_BYTES, MIN_PROGRESS_BYTES, SLOW_SECONDS
-from docs_platform_action.bundle.tree import MAX_LINKS
+from docs_platform_action.bundle.tree import MAX_LINKS, MAX_SEEN
 from docs_platform_action.http.pacing import GAP_SECONDS
 from docs_platform_action.http.retry import MAX_PAUSE_SECONDS
 from docs_platform_action.http.transport import Timeouts
@@ -48,6 +48,7 @@ def flowing(page: str) -> str:
         (f"{MAX_ENTRIES:,} files and folders", ["threat-model", "bundles"]),
         (f"{MAX_UNPACKED_BYTES // GIB} GiB unpacked", ["bundles"]),
         (f"{MAX_LINKS:,} symbolic links", ["threat-model", "bundles"]),
+        (f"more than {MAX_SEEN:,} files and folders", ["bundles"]),
         (f"xz data may need {XZ_MEMORY_BYTES // MIB} MiB of memory", ["threat-model"]),
         (f"more than {XZ_MEMORY_BYTES // MIB} MiB of memory (`xz -9`", ["bundles"]),
         (f"more than {MAX_HEADER_BYTES // MIB} MiB of headers before an entry", ["bundles"]),

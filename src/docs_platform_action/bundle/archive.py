@@ -202,7 +202,8 @@ def tar_entries(source: TarSource) -> Generator[Entry]:
     with _damage_explained(), tarfile.TarFile(fileobj=source, tarinfo=_TarInfo, encoding="utf-8") as archive:
         while (member := archive.next()) is not None:
             source.end = None
-            cast("Any", archive).members.clear()  # it would keep all of them in memory
+            for kept in (cast("Any", archive).members, cast("Any", archive).pax_headers):  # all of them, and of global headers
+                kept.clear()
             if member.size < 0:
                 raise damaged(f"Entry {quoted(member.name)} has a negative size.")
             times = source.header[345:500].partition(b"\0")[0].decode("latin-1")
@@ -260,12 +261,13 @@ def zip_entries(file: BinaryIO) -> Generator[Entry]:
                 if stat.S_ISLNK(mode):
                     yield Entry(name=name, type=SYMBOLIC_LINK, target=content.read(CHUNK_BYTES).decode())
                 else:
+                    content.read(0 if info.file_size else 1)  # compares the checksum of an empty file, too
                     yield Entry(name=name, type=FILE, content=_content(content.read, info.file_size))
 
 
 def _name(info: zipfile.ZipInfo) -> str:
     """Return an entry's name: in UTF-8, also if only its Unicode field says so or nothing does, else in CP437."""
-    name, extra = info.orig_filename, info.extra
+    name, extra = info.orig_filename, info.extra if b"up" in info.extra else b""
     if info.flag_bits & _UTF_8:
         return name
     stored = name.encode("cp437")

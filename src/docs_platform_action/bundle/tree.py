@@ -8,7 +8,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +25,7 @@ _MAX_CONCURRENT_UNPACKS: Final = 100  # the upper limit of `max-parallel`
 
 MAX_PATH_BYTES: Final = 1024  # as S3's keys (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux allows 4095
 MAX_LINKS: Final = 10_000  # symbolic ones, which stay in memory until everything else is written
-MAX_LINKED_FOLDERS: Final = 20_000  # seen again in a walk that follows links: a few links can multiply the folders
+MAX_SEEN: Final = 1_000_000  # files and folders in a walk that follows links: a few links can multiply them
 
 _ABSOLUTE: Final = re.compile(r"([A-Za-z]:)?/")  # on Windows too
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -81,9 +80,12 @@ class Tree:
             self._chown(path)
         top = os.path.realpath(os.fsencode(self._folder))
         links_to_folders = [path for path in self._links if self._leads_to_folder(path, top)]
-        walk = islice(os.walk(top, followlinks=True), len(self._folders) + MAX_LINKED_FOLDERS, None)
-        if links_to_folders and next(walk, None) is not None:
-            raise unsafe("The archive's symbolic links multiply its folders.")
+        seen = 0
+        for _, folders, files in os.walk(top, followlinks=True) if links_to_folders else ():
+            self._cancellation.check()
+            seen += len(folders) + len(files)
+            if seen > MAX_SEEN:
+                raise unsafe("The archive's symbolic links multiply its folders.")
 
     def only_folder(self) -> str | None:
         """Return the only folder at the top, if it has an `index.html` and the top has none."""

@@ -185,6 +185,10 @@ class TestRefusals:
             place.refusal(exact.archive)
 
 
+def _global_header(key: bytes) -> bytes:
+    return entry(b"pax", pax_record(key, bytes(900_000)), type_=b"g")
+
+
 def gzip_of_zeros(before: bytes, count_of_mebibytes: int) -> bytes:
     """Return gzip data of these bytes and of zeros, made in no time. The checksum is missing."""
     packer = zlib.compressobj(wbits=31)
@@ -203,8 +207,11 @@ def gzip_of_zeros(before: bytes, count_of_mebibytes: int) -> bytes:
         tar_of(*[entry(b"pax", type_=b"g")] * 1001, entry(b"a")),
         zip_of(Zipped(), Zipped(name=b"a", content=bytes(1 << 24), mode=0o120777)),
         zip_of(Zipped(name=b"a", content=bytes(1 << 24), size=10)),
+        tar_of(
+            *[part for key in range(12) for part in (_global_header(b"%d" % key), entry(b"%d" % key))], entry(b"a", type_=b"6")
+        ),
     ],
-    ids=["pax", "file", "zeros", "bzip2", "many headers", "zip's link", "zip's file"],
+    ids=["pax", "file", "zeros", "bzip2", "many headers", "zip's link", "zip's file", "global headers"],
 )
 def test_memory_is_bounded_whatever_an_archive_announces_or_holds(place: Place, archive: bytes) -> None:
     tracemalloc.start()
