@@ -24,7 +24,7 @@ MAX_UNPACKED_BYTES: Final = 20 * 1024**3  # runners' disks have at least 14 GiB 
 MAX_STREAM_BYTES: Final = MAX_UNPACKED_BYTES + MAX_ENTRIES * 4096  # of a tar archive, with the headers and the padding
 
 START_BYTES: Final = tarfile.BLOCKSIZE  # that show what kind of archive a file is
-CHUNK_BYTES: Final = 128 * 1024
+CHUNK_BYTES: Final = 1024**2  # large, because passing a chunk to another thread takes longer than decompressing 100 KiB
 MAX_HEADER_BYTES: Final = 1024**2  # of a tar archive between two entries: tarfile reads extended headers into memory
 MAX_DIRECTORY_BYTES: Final = 64 * 1024**2  # of a zip archive, which zipfile keeps in memory
 XZ_MEMORY_BYTES: Final = 128 * 1024**2  # `xz -9` needs 65 MiB
@@ -292,8 +292,7 @@ class _ZipSource:
         if size > MAX_DIRECTORY_BYTES:
             raise too_large(f"The directory of the zip archive is larger than {MAX_DIRECTORY_BYTES // 1024**2} MiB.")
         data = self._file.read(size)
-        if size > CHUNK_BYTES:  # it is the directory
-            check_entries(data.count(b"PK\x01\x02"))
+        check_entries(data.count(b"PK\x01\x02"))  # with which each entry of the directory begins
         return data
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 from ..clock import Cancellation
 from ..errors import NO_THREADS, Cancelled, InternalError
 
-_MAX_CHUNKS: Final = 8  # that are written, but not read
+_MAX_CHUNKS: Final = 4  # that are written, but not read
 _CHECK_SECONDS: Final = 0.05  # how often a wait checks whether the other side has ended, or the run is cancelled
 
 
