@@ -148,7 +148,7 @@ class TestReading:
         [
             FILE + EMPTY_END + bytes(1_000_001),
             gzip.compress(FILE + EMPTY_END) + bytes(200_000),
-            lzma.compress(FILE) + bytes(200_000) + lzma.compress(EMPTY_END) + bytes(4),
+            lzma.compress(FILE) + bytes(2 * CHUNK_BYTES) + lzma.compress(EMPTY_END) + bytes(4),
             zip_of(Zipped()) + bytes(60_000),
         ],
         ids=["tar", "gzip", "xz", "zip"],
