@@ -12,6 +12,7 @@ from tests.unit.bundle.places import Place, limited
 
 MAX_UNPACKED_BYTES: Final = 1 << 20
 MAX_ENTRIES: Final = 400
+MAX_SEEN: Final = 5_000
 
 ESCAPED: Final = Path("/tmp/fuzz-escaped")  # noqa: S108  # nothing is put there
 """Where hostile absolute names lead to."""
@@ -24,6 +25,7 @@ def unpacked(archive: bytes) -> Tree:
         limited("archive.MAX_ENTRIES", MAX_ENTRIES),
         limited("archive.MAX_STREAM_BYTES", 4 * MAX_UNPACKED_BYTES),
         limited("tree.MAX_UNPACKED_BYTES", MAX_UNPACKED_BYTES),
+        limited("tree.MAX_SEEN", MAX_SEEN),
         Place(Path(temporary).resolve() / "top") as place,
     ):
         try:
