@@ -4,7 +4,7 @@ Each of `COMPARED`, a site of many small files and one of a single large file, i
 packed as `.tar.gz` and as `.zip`. The simulated platform serves it over loopback from a separate process. In turns, each time
 into a new folder of the same file system, it is
 
-- collected by the action: its entry point attaches to the finished job, makes a link, downloads, hashes and unpacks;
+- collected by the action: its entry point collects the finished job, makes a link, downloads, hashes and unpacks;
 - fetched from a link by a shell: `curl`, then `sha256sum`, then `tar -xzf` or `unzip -q`.
 
 Both are repeated through a relay (`paced_relay.py`) with the bandwidth `NETWORKS_MIB`.
@@ -251,6 +251,7 @@ def _run(platform: Platform, workspace: Path, entrypoint: Path, env: dict[str, s
     inputs = {
         "base-url": platform.base_url,
         "admin-key": platform.key,
+        "mode": "collect",
         "job-id": JOB,
         "bundle-path": "bundle",
         "site-path": "site",

@@ -28,10 +28,10 @@ from bench.needs import exit_without
 
 from docs_platform_action.context import Context
 from docs_platform_action.events import Events
-from docs_platform_action.inputs.settings import WaitSettings
+from docs_platform_action.inputs.settings import Mode, WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.polling import poll
-from docs_platform_action.models import EXPORT, ExportJob
+from docs_platform_action.models import ExportJob
 from tests.virtual_time import VirtualClock
 
 SEED: Final = 20261121
@@ -151,14 +151,14 @@ def even_durations(jobs: int) -> list[float]:
     return [math.exp(normal.inv_cdf(least + (most - least) * (number + 0.5) / jobs)) for number in range(jobs)]
 
 
-def polls_of_the_action(seconds: float, shape: Shape, *, attached: bool = False) -> list[float]:
+def polls_of_the_action(seconds: float, shape: Shape, *, collected: bool = False) -> list[float]:
     """Poll a job like the action by default; return the seconds from its start to each poll, the last after its end."""
     platform = _Platform(seconds, shape)
-    job = Job(mode=EXPORT, job_id="se_1", started_at=None if attached else platform.clock.monotonic())
+    job = Job(mode=Mode.EXPORT, job_id="se_1", started_at=None if collected else platform.clock.monotonic())
     settings = WaitSettings(
         timeout_seconds=TIMEOUT_SECONDS,
-        shortest_pause_seconds=MIN_PAUSE_SECONDS,
-        longest_pause_seconds=MAX_PAUSE_SECONDS,
+        poll_interval_seconds=MIN_PAUSE_SECONDS,
+        max_poll_interval_seconds=MAX_PAUSE_SECONDS,
     )
     poll(job, settings, platform.context)
     return platform.polled_at
@@ -209,13 +209,15 @@ def figures(waits: Sequence[tuple[float, int]]) -> Figures:
     )
 
 
-def of_the_action(durations: Sequence[float], shape: Shape, *, attached: bool = False) -> Figures:
+def of_the_action(durations: Sequence[float], shape: Shape, *, collected: bool = False) -> Figures:
     """Return the cost of the action's schedule."""
     if shape is silent:  # without progress all jobs are polled at the same times
-        moments = polls_of_the_action(max(durations), shape, attached=attached)
+        moments = polls_of_the_action(max(durations), shape, collected=collected)
         ends = [bisect_left(moments, seconds) for seconds in durations]
         return figures([(moments[end] - seconds, end + 1) for seconds, end in zip(durations, ends, strict=True)])
-    return figures([delay_and_requests(seconds, polls_of_the_action(seconds, shape, attached=attached)) for seconds in durations])
+    return figures(
+        [delay_and_requests(seconds, polls_of_the_action(seconds, shape, collected=collected)) for seconds in durations]
+    )
 
 
 def of(pauses: Pauses, durations: Sequence[float]) -> Figures:
@@ -364,7 +366,7 @@ def main() -> int:
     ours = {name: of_the_action(durations, shape) for name, shape in SHAPES.items()}
     few, even = durations[:ODD_JOBS], even_durations(EVEN_JOBS)
     odd = {name: of_the_action(few, shape) for name, shape in ODD_SHAPES.items()}
-    odd["none, attached to with `job-id`"] = of_the_action(few, silent, attached=True)
+    odd["none, `mode: collect`"] = of_the_action(few, silent, collected=True)
     results = Results(
         jobs=options.jobs,
         seed=options.seed,

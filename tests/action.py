@@ -16,7 +16,7 @@ from unittest import mock
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import StartedAction, start_action
 from docs_platform_action.clock import Clock
-from docs_platform_action.inputs.reader import read_key
+from docs_platform_action.text import trimmed
 from tests.ended import ENTRYPOINT, Ended, search_and_convert
 from tests.engine import remember_output
 from tests.inside import other_constants, run_inside
@@ -89,7 +89,7 @@ class Action:
             env={name: value or "" for name, value in (env or {}).items()},
             debug=self.debug,
         )
-        return Running(started, key=read_key({"INPUT_ADMIN-KEY": given["admin-key"]}))
+        return Running(started, key=trimmed(given["admin-key"]))
 
     def run(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Ended:
         """Run to the end, in the test's process if possible, which takes a tenth of the time.

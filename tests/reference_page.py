@@ -1,7 +1,7 @@
 """Writes docs/reference.md from `action.yml` and the code: `make reference`.
 
 The descriptions in `action.yml` are the meanings of inputs and outputs. They serve editors too, which show plain text: there,
-"Mode `export`: " is the mode, and `docs/…` a page, which become a column and a link.
+"Modes `export` and `collect`: " are the modes, and `docs/…` a page, which become a column and a link.
 """
 
 import re
@@ -12,14 +12,15 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from docs_platform_action.errors import ActionError
-from docs_platform_action.inputs.settings import INPUTS
+from docs_platform_action.inputs.table import INPUTS
 from docs_platform_action.job import Job
-from docs_platform_action.models import MODES
 from docs_platform_action.report.failures import MAX_DETAILED_FAILURES
 from docs_platform_action.signals import SIGNALS
 
 ROOT: Final = Path(__file__).parents[1]
 FILE: Final = ROOT / "docs" / "reference.md"
+ALL: Final = "all"
+_MODES: Final = re.compile(r"Modes? `\w+`(?:(?:, | and )`\w+`)*: ")
 
 
 class Failure(NamedTuple):
@@ -47,14 +48,24 @@ _INPUTS: Final = """\
 - A *path* is [relative to the workspace](#paths).
 
 White space around a value is removed. All input errors are reported together, before any request. An input that has no effect in
-the step's mode causes a warning, and so does an unknown name: "`site-pth` is not an input; did you mean `site-path`?"
+the step's mode causes a warning, except `job-id` in mode `export`, which is an error.
+
+A misspelled name is an error: "`site-pth` is not an input; did you mean `site-path`?" It counts as misspelled if at most two
+characters, and at most a third of the right name, differ, and the right input is empty or has its default. All other unknown
+names cause one warning.
+
+[Outside GitHub Actions](outside-github-actions.md), names may have underscores: `INPUT_ADMIN_KEY` is `admin-key`.
 """
 
 _PATHS: Final = """\
 ### Paths
 
-Paths in inputs are relative to the workspace. An absolute path must be inside the workspace or the runner's temporary folder. Any
-other path is refused, because the file would be lost with the container.
+Paths in inputs are relative to the workspace: `defaults.run.working-directory` does not apply to `uses:` steps. An absolute path
+must be inside the workspace or the runner's temporary folder. Any other path is refused, because the file would be lost with the
+container.
+
+No shell reads a path. One that begins with `~`, or contains `$NAME`, `${NAME}`, `%NAME%` or a backslash, is refused. Instead of
+`$RUNNER_TEMP/site`, write `${{ runner.temp }}/site`.
 
 Paths in outputs are relative to the workspace too, so `run:` steps and other actions can use them. For a path in the runner's
 temporary folder, the output is the container's own path, which other steps do not have. Use `"$RUNNER_TEMP/…"` in their scripts.
@@ -91,7 +102,7 @@ same. If more than {MAX_DETAILED_FAILURES} domains fail, one more annotation cou
 
 ```yaml
 - if: failure() && steps.docs.outputs.failureReason == 'timeout'
-  run: echo "Collect it later with job-id $JOB"
+  run: echo "Collect it later with mode collect and job-id $JOB"
   env:
     JOB: ${{{{ steps.docs.outputs.jobId }}}}
 ```
@@ -126,17 +137,17 @@ RESULT_NUMBERS: Final = {"pageCount", "bundleSize", "durationSeconds"}
 """The keys of `results` whose values are numbers. All others are strings."""
 
 RESULT_MEANINGS: Final = {
-    "mode": ("both", "Value of `mode`."),
-    "domain": ("export", "The domain, as the input names it."),
+    "mode": (ALL, "Value of `mode`."),
+    "domain": ("export, collect", "The domain, as the input names it."),
     "projectId": ("agent", "Value of `project-id`."),
     "repository": ("agent", "Repository that the agent works on, as the API reports it."),
     "ref": ("agent", "Git branch that the agent works on, as the API reports it."),
     "model": ("agent", "AI model of the agent, as the API reports it."),
     "createdAt": ("agent", "When the agent job was created, as the API wrote it."),
     "archivedAt": ("agent", "When the agent job was archived, as the API wrote it."),
-    "durationSeconds": ("both", "How long the step worked on this job, in whole seconds."),
-    "failureReason": ("both", "Why this job failed, in [one word](#failure-reasons)."),
-    "message": ("both", "What failed, in one line. The key and the secrets of links are hidden."),
+    "durationSeconds": (ALL, "How long the step worked on this job, in whole seconds."),
+    "failureReason": (ALL, "Why this job failed, in [one word](#failure-reasons)."),
+    "message": (ALL, "What failed, in one line. The key and the secrets of links are hidden."),
 }
 """The mode and the meaning of each key of `results` that does not have the meaning of an output."""
 
@@ -191,8 +202,8 @@ FAILURES: Final = {
             "The export finished with fewer pages than `min-pages`, or the number of pages is unknown. Nothing was published."
         ),
         remedy=(
-            "Compare the site with the dashboard. If the number of pages is right, set `job-id` and a lower `min-pages`. "
-            "See [too few pages](bundles.md#too-few-pages)."
+            "Compare the site with the dashboard. If the number of pages is right, collect the job with `mode: collect` and a "
+            "lower `min-pages`. See [too few pages](bundles.md#too-few-pages)."
         ),
     ),
     "no-pull-request": Failure(
@@ -201,7 +212,7 @@ FAILURES: Final = {
     ),
     "timeout": Failure(
         happened="The job did not end within `timeout`. It continues on the platform.",
-        remedy="Collect it in a later run with `job-id`. If jobs often take longer, raise `timeout`.",
+        remedy="Collect it in a later run with `mode: collect` and `job-id`. If jobs often take longer, raise `timeout`.",
     ),
     "unavailable": Failure(
         happened=(
@@ -232,8 +243,8 @@ FAILURES: Final = {
             "again, because that could start a second export."
         ),
         remedy=(
-            "Check the dashboard to see whether the export is running. If it is, collect it with `job-id`. If not, run the "
-            "workflow again."
+            "Check the dashboard to see whether the export is running. If it is, collect it with `mode: collect` and "
+            "`job-id`. If not, run the workflow again."
         ),
     ),
     "download-failed": Failure(
@@ -258,7 +269,7 @@ FAILURES: Final = {
     ),
     "cancelled": Failure(
         happened="The run was cancelled, or the step or job reached its `timeout-minutes`.",
-        remedy="If `jobId` is set, the job continues on the platform: collect it with `job-id`.",
+        remedy="If `jobId` is set, the job continues on the platform: collect it with `mode: collect` and `job-id`.",
     ),
     "internal-error": Failure(
         happened="A bug in the action, or a file of the runner that cannot be written.",
@@ -306,13 +317,13 @@ def page() -> str:
 def _input_rows(inputs: dict[str, Any]) -> Iterator[Sequence[str]]:
     for known in INPUTS:
         default = "required" if inputs[known.name].get("required") else f"`{known.default}`" if known.default else ""
-        modes = "" if known.name == "mode" else "both" if known.modes == MODES else known.modes[0]
+        modes = "" if known.name == "mode" else ", ".join(known.modes)
         yield f"`{known.name}`", default, modes, _meaning(inputs[known.name])
 
 
 def _output_rows(outputs: dict[str, Any]) -> Iterator[Sequence[str]]:
     for name, output in outputs.items():
-        yield f"`{name}`", _mode(output), OUTPUT_TIMES[name], _meaning(output)
+        yield f"`{name}`", modes_of(output["description"]), OUTPUT_TIMES[name], _meaning(output)
 
 
 def _result_rows(outputs: dict[str, Any]) -> Iterator[Sequence[str]]:
@@ -321,7 +332,8 @@ def _result_rows(outputs: dict[str, Any]) -> Iterator[Sequence[str]]:
         if name in RESULT_MEANINGS:
             mode, meaning = RESULT_MEANINGS[name]
         else:
-            mode, meaning = _mode(outputs[name]), _meaning(outputs[name]).partition(". ")[0].removesuffix(".") + "."
+            mode = modes_of(outputs[name]["description"])
+            meaning = _meaning(outputs[name]).partition(". ")[0].removesuffix(".") + "."
         yield f"`{name}`", kind, mode, meaning
 
 
@@ -330,17 +342,18 @@ def _failure_rows() -> Iterator[Sequence[str]]:
         yield f"`{kind.failure_reason}`", *FAILURES[kind.failure_reason]
 
 
-def _mode(described: dict[str, str]) -> str:
-    """Return the mode of an output, which starts its description."""
-    mode = re.match(r"Mode `(\w+)`: ", described["description"])
-    return mode[1] if mode else "both"
+def modes_of(description: str) -> str:
+    """Return the modes that start a description."""
+    start = _MODES.match(description)
+    return ", ".join(re.findall(r"`(\w+)`", start[0])) if start else ALL
 
 
 def _meaning(described: dict[str, str]) -> str:
-    """Return a description as Markdown, without the mode if it belongs to only one."""
+    """Return a description as Markdown, without the modes that start it if it is the same in all of them."""
     text = described["description"].strip()
-    if text.count("Mode `") == 1:
-        text = re.sub(r"^Mode `\w+`: (.)", lambda start: start[1].upper(), text)
+    start = _MODES.match(text)
+    if start is not None and "Mode `" not in text[start.end() :]:
+        text = text[start.end()].upper() + text[start.end() + 1 :]
     return re.sub(r"docs/([\w-]+\.md)(?:#([\w-]+))?", _link, text)
 
 

@@ -129,27 +129,27 @@ def banner(simulator: Simulator) -> str:
         f"{_authority(simulator.ca_path)}"
         "\nTo run the action with it, copy this command into a second terminal, in the same folder:\n\n"
         f"{command(simulator)}\n"
-        "\nExport mode, domain:\n"
+        "\nMode export, domain:\n"
         "  docs.example.com      completed, like any other name\n"
         "  failing.example.com   failed\n"
         "  no-plan.example.com   403, a plan without static export\n"
         "  unknown.example.com   404, no such deployment\n"
-        "Export mode, job-id:\n"
+        "Mode collect, job-id:\n"
         f"  {FINISHED_EXPORT:<22}already completed\n"
         f"  {FAILED_EXPORT:<22}already failed\n"
-        f"Agent mode, project-id {DEMO_PROJECT}, job-id:\n"
+        f"Mode agent, project-id {DEMO_PROJECT}, job-id:\n"
         f"{agents}"
         "\nCtrl-C stops the simulator. Each request gets a line here:\n"
     )
 
 
 def command(simulator: Simulator) -> str:
-    """Return a shell command that runs the action with the simulator. `env` sets names with hyphens, which a shell cannot."""
-    inputs = [f"INPUT_BASE-URL={simulator.base_url}", f"INPUT_ADMIN-KEY={simulator.key}"]
+    """Return a shell command that runs the action with the simulator."""
+    inputs = [f"INPUT_BASE_URL={simulator.base_url}", f"INPUT_ADMIN_KEY={shlex.quote(simulator.key)}"]
     if simulator.ca_path and _is_here(simulator.ca_path):
-        inputs.append(f"INPUT_CA-BUNDLE={_relative(simulator.ca_path)}")
-    run = ["INPUT_DOMAIN=docs.example.com", _relative(Path(sys.executable)), "-I", "-u", _relative(ENTRYPOINT)]
-    return f"{shlex.join(['env', *inputs])} \\\n    {shlex.join(run)}"
+        inputs.append(f"INPUT_CA_BUNDLE={shlex.quote(_relative(simulator.ca_path))}")
+    run = shlex.join([_relative(Path(sys.executable)), "-I", "-u", _relative(ENTRYPOINT)])
+    return f"{' '.join(inputs)} \\\n    INPUT_DOMAIN=docs.example.com {run}"
 
 
 def _authority(path: Path | None) -> str:

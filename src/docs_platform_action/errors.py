@@ -189,7 +189,9 @@ class TooFewPages(ActionError):
 
     failure_reason = "too-few-pages"
     default_cause = "The export is incomplete, or pages were removed from the site. Nothing was published."
-    default_remedy = "Check the site. If the number of pages is right, run the action with `job-id` and a lower `min-pages`."
+    default_remedy = (
+        "Check the site. If the number of pages is right, use `mode: collect` with the id of the job and a lower `min-pages`."
+    )
 
 
 class NoPullRequest(ActionError):
@@ -229,7 +231,10 @@ class StartUnconfirmed(ActionError):
 
     failure_reason = "start-unconfirmed"
     default_cause = "The platform may have started the export anyway, so the request was not sent again."
-    default_remedy = "Check the dashboard. If the export is running, collect it with `job-id`. If not, run the workflow again."
+    default_remedy = (
+        "Check the dashboard. If the export is running, collect it with `mode: collect` and its `job-id`. "
+        "If not, run the workflow again."
+    )
 
 
 class DownloadFailed(ActionError):
@@ -269,6 +274,11 @@ class InternalError(ActionError):
     default_cause = "This is a bug in the action, not in your workflow."
     default_remedy = "Re-run the job with debug logging enabled, and attach its log to a bug report."
     bug: Exception | None = None
+
+
+def system_reason(error: OSError) -> str:
+    """Return the system's reason, with the likely causes where access is denied."""
+    return f"{error.strerror}; likely causes: {DENIED_BY}" if isinstance(error, PermissionError) else str(error.strerror)
 
 
 def damaged(fact: str) -> InvalidBundle:

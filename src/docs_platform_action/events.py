@@ -42,7 +42,7 @@ class Events:
         """Announce that a job's turn has come."""
 
     def job_known(self, job: Job) -> None:
-        """Announce that the platform's job is known: started or attached to, and not read yet."""
+        """Announce that the platform's job is known: started or collected, and not read yet."""
 
     def not_waiting(self, job: Job) -> None:
         """Announce that the run does not wait for the job, because `wait` is `false`."""

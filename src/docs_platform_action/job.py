@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from .errors import ActionError, Cancelled, InvalidInput
-from .models import AGENT, UNUSABLE, AgentJob, Bundle, Downloaded, ExportJob
+from .models import UNUSABLE, AgentJob, Bundle, Downloaded, ExportJob
 from .text import format_clock
 
 if TYPE_CHECKING:
@@ -28,8 +28,12 @@ BUNDLE: Final = "bundle"
 DOWNLOAD: Final = "download"
 UNPACK: Final = "unpack"
 
-
 MIN_LINK_SECONDS: Final = 60.0  # that a link must remain valid at the end of the run, so that later steps can use it
+
+
+def inputs_to_collect(job_id: str | None) -> str:
+    """Return the inputs with which a later run collects an export."""
+    return f"mode: collect, job-id: {job_id}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +88,17 @@ class Job:
             self.phases[-1] = replace(self.phases[-1], ended_at=now)
 
     @property
+    def is_agent_job(self) -> bool:
+        """Whether this is an agent's job, and not an export."""
+        return self.mode == "agent"
+
+    @property
+    def inputs_to_collect(self) -> str:
+        """The inputs with which a later run continues with the job."""
+        agent_job = f"mode: agent, project-id: {self.project_id}, job-id: {self.job_id}"
+        return agent_job if self.is_agent_job else inputs_to_collect(self.job_id)
+
+    @property
     def was_started_here(self) -> bool:
         """Whether this run started the job."""
         return self.started_at is not None
@@ -91,7 +106,7 @@ class Job:
     @property
     def subject(self) -> str:
         """The job's name for people, which begins a sentence."""
-        if self.mode == AGENT:
+        if self.is_agent_job:
             return f"Agent job {self.job_id} of project {self.project_id}" if self.job_id else "Agent job"
         if self.domain is not None:
             return f"Export of {self.domain}"
@@ -100,7 +115,7 @@ class Job:
     @property
     def title(self) -> str:
         """The job's name above its log and its summary."""
-        if self.mode == AGENT:
+        if self.is_agent_job:
             return self.subject
         return f"Static export of {self.domain}" if self.domain else "Static export"
 
@@ -133,7 +148,7 @@ class Job:
     @property
     def has_ended(self) -> bool:
         """Whether the job's last known status is final."""
-        kind = AgentJob if self.mode == AGENT else ExportJob
+        kind = AgentJob if self.is_agent_job else ExportJob
         return self.status is not None and kind(status=self.status).has_ended
 
     @property

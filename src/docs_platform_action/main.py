@@ -1,4 +1,4 @@
-"""The composition root: environment -> plan -> run -> report -> exit code.
+"""The composition root: environment -> settings -> run -> report -> exit code.
 
 What is not needed before the first request is imported later, because every import here delays that request.
 """
@@ -25,8 +25,8 @@ from .http.client import HttpClient
 from .http.pacing import Pacer
 from .http.transport import Transport
 from .http.trust import UnusableServerError, create_ssl_context
-from .inputs.reader import read_key, read_mode, read_names, read_plan, unknown_inputs
-from .inputs.settings import Plan
+from .inputs.reader import Reader
+from .inputs.settings import Settings
 from .job import Job
 from .jobs.runner import Runner, job_of
 from .models import is_loopback
@@ -61,24 +61,28 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     """Run the action; return its exit code: 0, 1, or 128 plus the number of the signal that ended it."""
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
-    console.mask(read_key(environ), names=read_names(environ))
+    reader = Reader(environ, in_workflow=in_workflow)
+    console.mask(reader.keys, names=reader.names)
     output_file = _path(environ, "GITHUB_OUTPUT")
     env_file = _path(environ, "OUTPUT_ENV_FILE") if output_file is None else None
     outputs = Outputs(output_file, console, env_file=env_file)
     started_at = clock.monotonic()
-    jobs = [Job(mode=read_mode(environ), began_at=started_at)]  # reports errors from before the plan
+    jobs = [Job(mode=reader.mode, began_at=started_at)]  # reports errors from before the settings are known
     log: JobLog | MultiLog | None = None
     cancelled: list[Job] = []
     exit_code = 0
     try:
-        plan = _read_plan(environ, console, env_file)
+        roots = filter(None, [_path(environ, "GITHUB_WORKSPACE") or Path(), _path(environ, "RUNNER_TEMP")])
+        try:
+            settings = reader.read(roots=[*roots], env_file=env_file)
+        finally:
+            for warning in reader.warnings:
+                console.warning([warning])
         outputs.check()
-        for warning in plan.warnings:
-            console.warning([warning])
-        jobs = [job_of(settings) for settings in plan.jobs]
-        log = _log_for(plan, jobs, console, clock)
-        context = _context_for(plan, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, console.redactor)
-        runner = Runner([*zip(jobs, plan.jobs, strict=True)], context, max_parallel=plan.max_parallel)
+        jobs = [job_of(own) for own in settings.jobs]
+        log = _log_for(settings, jobs, console, clock)
+        context = _context_for(settings, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, console.redactor)
+        runner = Runner([*zip(jobs, settings.jobs, strict=True)], context, max_parallel=settings.max_parallel)
         received = signal_handler.run(runner)
         if received is not None:
             exit_code = 128 + received
@@ -107,35 +111,28 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
 
 
-def _read_plan(environ: Mapping[str, str], console: Console, env_file: Path | None) -> Plan:
-    for warning in unknown_inputs(environ):
-        console.warning([warning])
-    roots = filter(None, [_path(environ, "GITHUB_WORKSPACE") or Path(), _path(environ, "RUNNER_TEMP")])
-    return read_plan(environ, roots=[*roots], env_file=env_file)
-
-
-def _log_for(plan: Plan, jobs: Sequence[Job], console: Console, clock: Clock) -> "JobLog | MultiLog":
+def _log_for(settings: Settings, jobs: Sequence[Job], console: Console, clock: Clock) -> "JobLog | MultiLog":
     if len(jobs) == 1:
         return JobLog(console, clock, jobs[0])
     from .report.multi_log import MultiLog  # few runs have several jobs
 
     log = MultiLog(console, clock, jobs)
-    log.begin(max_parallel=plan.max_parallel)
+    log.begin(max_parallel=settings.max_parallel)
     return log
 
 
-def _context_for(plan: Plan, jobs: Sequence[Job], clock: Clock, events: Events, redactor: Redactor) -> Context:
+def _context_for(settings: Settings, jobs: Sequence[Job], clock: Clock, events: Events, redactor: Redactor) -> Context:
     client = HttpClient(
-        transport=Transport(create_ssl_context(plan.authorities_pem)),
+        transport=Transport(create_ssl_context(settings.ca_bundle)),
         clock=clock,
         proxies_for=functools.cache(_proxies_for),  # reading the environment is slow
         redactor=redactor,
     )
     api = AdminApi(
-        client=ApiClient(client, base_url=plan.base_url, key=plan.admin_key),
+        client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
         pacer=Pacer(clock),
         clock=clock,
-        outage_tolerance_seconds=plan.outage_tolerance_seconds,
+        outage_tolerance_seconds=settings.outage_tolerance_seconds,
         events=events,
         jobs=jobs,
     )

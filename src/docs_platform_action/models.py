@@ -13,10 +13,6 @@ from urllib.parse import quote, urlsplit
 
 from .errors import IN_FRONT, BadResponse
 
-EXPORT: Final = "export"
-AGENT: Final = "agent"
-MODES: Final = (EXPORT, AGENT)
-
 API: Final = "API"
 STORAGE: Final = "storage"
 
@@ -209,6 +205,8 @@ def is_web_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
+        if "[" in parts.netloc:  # some versions of Python accept anything in brackets
+            ip_address(host or "")
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(host) and port != 0 and not _AMBIGUOUS_HOST.search(parts.netloc)

@@ -3,12 +3,14 @@
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 from urllib.parse import quote, urlsplit
 
 MAX_FOREIGN_TEXT_LENGTH: Final = 1000
 MAX_WORD_LENGTH: Final = 60  # for what should be a word or a date
+MAX_JOINED_ERRORS: Final = 10
 
 # letters and marks without a shape (source: Unicode, Default_Ignorable_Code_Point): a key with one inside looks intact, and .NET,
 # in which the runner is written, may ignore them where it compares texts
@@ -99,6 +101,35 @@ def describe_retry(error: str, budget_seconds: float, pause_seconds: float) -> s
 def quoted(name: str) -> str:
     """Quote a name from outside for a message. A long one is shortened in the middle."""
     return f"'{name}'" if len(name) <= 160 else f"'{name[:80]}…{name[-80:]}'"
+
+
+def trimmed(text: str) -> str:
+    """Return a text without white space and byte order marks around it."""
+    while (stripped := text.strip().strip("\ufeff")) != text:
+        text = stripped
+    return text
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines that are not blank, trimmed."""
+    return [*filter(None, map(trimmed, text.splitlines()))]
+
+
+def join_errors(errors: Sequence[str]) -> str:
+    """Join different errors into one text. Those beyond the limit are counted."""
+    errors = [*dict.fromkeys(errors)]
+    more = [f"and {len(errors) - MAX_JOINED_ERRORS} more"] if len(errors) > MAX_JOINED_ERRORS else []
+    return "; ".join([*errors[:MAX_JOINED_ERRORS], *more])
+
+
+def edit_distance(one: str, other: str) -> int:
+    """Return how many characters to insert, delete or replace to get from one text to the other (the Levenshtein distance)."""
+    row = list(range(len(other) + 1))
+    for above, character in enumerate(one, start=1):
+        previous, row = row, [above]
+        for column, wanted in enumerate(other):
+            row.append(min(previous[column + 1] + 1, row[column] + 1, previous[column] + (character != wanted)))
+    return row[-1]
 
 
 def pluralize(count: int, noun: str) -> str:

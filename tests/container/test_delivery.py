@@ -36,7 +36,7 @@ def workspace(runner: Runner) -> Path:
 
 
 def inputs(platform: Simulator, **more: str) -> Mapping[str, str]:
-    return {"base-url": platform.base_url, "admin-key": platform.key, "job-id": "export-finished", **more}
+    return {"base-url": platform.base_url, "admin-key": platform.key, "mode": "collect", "job-id": "export-finished", **more}
 
 
 def test_all_files_belong_to_the_workspaces_owner_who_can_change_and_delete_them(

@@ -16,6 +16,7 @@ from admin_api_simulator import Simulator
 from tests.engine import LABEL, docker, remember_output, remove_labelled_containers
 from tests.keys import ADMIN_KEY
 from tests.outside_page import block, gitlab_job, jenkins_script
+from tests.search import SEARCH
 from tests.shells import source
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
@@ -151,10 +152,42 @@ def test_several_domains_are_passed_by_name(machine: Machine, second: str, exit_
     assert (code, [row["sitePath"] for row in rows]) == (exit_code, ["site/docs.example.com", site]), printed
 
 
+OTHER_KEY = "adm_0ther-51b7e2f80c6d"
+
+
+@pytest.mark.parametrize(
+    ("keys", "exit_code"),
+    [
+        ({"INPUT_ADMIN_KEY": ADMIN_KEY}, 0),
+        ({"INPUT_ADMIN_KEY": ADMIN_KEY, "INPUT_ADMIN-KEY": ADMIN_KEY}, 0),
+        ({"INPUT_ADMIN_KEY": ADMIN_KEY, "INPUT_ADMIN-KEY": OTHER_KEY}, 1),
+    ],
+)
+def test_names_with_underscores_are_inputs_and_the_key_is_hidden_in_both_forms(
+    image: str, platform: Simulator, keys: Mapping[str, str], exit_code: int
+) -> None:
+    SEARCH.keys.add(OTHER_KEY)
+    inputs = {"INPUT_BASE_URL": platform.base_url, "INPUT_POLL_INTERVAL": "100ms", "INPUT_DOMAIN": "docs.example.com"}
+    echoed = {f"INPUT_{key}": "x" for key in keys.values()}  # a warning lists the names that are not inputs
+    options = [argument for name, value in {**inputs, **keys, **echoed}.items() for argument in ("-e", f"{name}={value}")]
+
+    ended = subprocess.run(
+        ["docker", "run", "--rm", "--network=host", "--label", LABEL, *options, image],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+    printed = remember_output(ended.stdout + ended.stderr, where="what the container printed")
+    assert (ended.returncode, platform.count("start_export")) == (exit_code, 1 - exit_code), printed
+    assert printed.count("***") == len({*keys.values()}), printed
+
+
 class TestCron:
     def test_a_new_site_replaces_the_old_one(self, machine: Machine) -> None:
         settings = machine.adapted(block("Cron", "dotenv"))
-        machine.settings.write_text(settings.replace("INPUT_ADMIN-KEY=…", f"INPUT_ADMIN-KEY={ADMIN_KEY}"))
+        machine.settings.write_text(settings.replace("INPUT_ADMIN_KEY=…", f"INPUT_ADMIN_KEY={ADMIN_KEY}"))
         machine.settings.chmod(0o600)
 
         first = machine.run(block("Cron", "sh"))
@@ -166,7 +199,7 @@ class TestCron:
 
     def test_a_failure_keeps_the_site_and_prints_the_log(self, machine: Machine) -> None:
         settings = machine.adapted(block("Cron", "dotenv")).replace("docs.example.com", "failing.example.com")
-        machine.settings.write_text(settings.replace("INPUT_ADMIN-KEY=…", f"INPUT_ADMIN-KEY={ADMIN_KEY}"))
+        machine.settings.write_text(settings.replace("INPUT_ADMIN_KEY=…", f"INPUT_ADMIN_KEY={ADMIN_KEY}"))
         (machine.workspace / "site").mkdir()
 
         code, printed = machine.run(block("Cron", "sh"))
@@ -198,11 +231,11 @@ class TestLongExport:
         outputs = source(machine.workspace / "outputs.env")
         assert process.returncode == 143, printed
         assert (outputs["failureReason"], outputs["status"] in {"queued", "running"}) == ("cancelled", True)
-        assert printed.endswith(f"Not finished. To collect it later, set INPUT_JOB-ID={outputs['jobId']}\n")
+        assert printed.endswith(f"INPUT_MODE=collect and INPUT_JOB_ID={outputs['jobId']}\n")
         remember_output(printed, where="what the script printed")
         assert modes == [0o600]
         assert "--env-file" in remember_output(processes, where="the process list")
-        assert f"INPUT_ADMIN-KEY={ADMIN_KEY}" in inspected, "the page says so"
+        assert f"INPUT_ADMIN_KEY={ADMIN_KEY}" in inspected, "the page says so"
 
 
 def arguments_in_session(leader: int) -> str:

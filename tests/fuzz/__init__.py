@@ -16,6 +16,8 @@ EXAMPLES: Final[Mapping[str, int]] = {
     "inputs": 250,
     "inputs wrong together": 120,
     "inputs read back": 100,
+    "inputs with underscores": 100,
+    "misspelled names": 200,
     "certificate files": 200,
     "durations as documented": 300,
     "durations altered": 300,

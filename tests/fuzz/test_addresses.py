@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from docs_platform_action.bundle.storage import MAX_REDIRECTS, request_bundle
 from docs_platform_action.errors import DownloadFailed
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, is_bundle_url, is_loopback
+from docs_platform_action.models import is_bundle_url, is_loopback
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.unit.fakes import RecordedEvents, Redirecting, context, http_client
@@ -53,7 +54,7 @@ def fetch(url: str, *locations: str) -> tuple[list[str], list[str]]:
     shared = context(VirtualClock(), events, client=http_client(wire))
     with (
         contextlib.suppress(DownloadFailed, NetworkError),
-        request_bundle(url, {}, Job(mode=EXPORT), shared, within_seconds=60) as (response, _),
+        request_bundle(url, {}, Job(mode=Mode.EXPORT), shared, within_seconds=60) as (response, _),
     ):
         assert b"".join(response.pieces) == b"bundle"
     assert not any("authorization" in map(str.lower, request.headers) for request in wire.requests)

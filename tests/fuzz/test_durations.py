@@ -10,7 +10,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidInput
-from docs_platform_action.inputs.reader import read_plan
+from docs_platform_action.inputs.reader import Reader
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, edited, edits
@@ -47,7 +47,8 @@ def read(text: str) -> float:
         "INPUT_DOMAIN": "docs.example.com",
         "INPUT_TIMEOUT": text,
     }
-    return read_plan(environ, roots=(Path("/github/workspace"),)).jobs[0].waiting.timeout_seconds
+    reader = Reader(environ, in_workflow=True)
+    return reader.read(roots=[Path("/github/workspace")]).jobs[0].waiting.timeout_seconds
 
 
 def expected_seconds(text: str) -> Fraction | None:

@@ -24,8 +24,8 @@ from docs_platform_action.errors import (
 from docs_platform_action.events import Events
 from docs_platform_action.http.pacing import GAP_SECONDS, Pacer
 from docs_platform_action.http.retry import read_retry_after
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.keys import ADMIN_KEY
@@ -151,7 +151,7 @@ def test_no_server_makes_a_call_wait_longer_than_allowed(
     script: list[tuple[int, bytes, Mapping[str, str]]], operation: str, tolerance: float, time_left: float, part: float
 ) -> None:
     clock = VirtualClock()
-    job = Job(mode=EXPORT, domain="d.example.com", project_id="p", job_id="se_1", started_at=clock.monotonic())
+    job = Job(mode=Mode.EXPORT, domain="d.example.com", project_id="p", job_id="se_1", started_at=clock.monotonic())
     api = AdminApi(
         client=ApiClient(http_client(Responding(script), clock=clock), base_url=BASE_URL, key=ADMIN_KEY),
         pacer=Pacer(clock),

@@ -13,8 +13,8 @@ from docs_platform_action.events import Events
 from docs_platform_action.http.pacing import Pacer
 from docs_platform_action.http.transport import Transport
 from docs_platform_action.http.trust import create_ssl_context
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import http_client
 
@@ -59,4 +59,4 @@ def link_in(values: Path) -> str:
 
 def finished_export() -> Job:
     """Return a job that the simulator reports as completed."""
-    return Job(mode=EXPORT, job_id="export-finished")
+    return Job(mode=Mode.EXPORT, job_id="export-finished")

@@ -96,7 +96,7 @@ def test_while_the_type_of_the_download_is_still_unknown(
     with RawServer(begin) as storage:
         platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/b.tar.gz"})
         paths = {"bundle_path": "out/bundle", "site_path": "out/site"}
-        with action.start(platform, job_id="export-finished", outage_tolerance="1h", **paths) as running:
+        with action.start(platform, mode="collect", job_id="export-finished", outage_tolerance="1h", **paths) as running:
             while not asked:
                 time.sleep(0.005)
             running.signal(number)
@@ -108,7 +108,7 @@ def test_while_the_type_of_the_download_is_still_unknown(
 
 SILENT = Fault(delay_seconds=NEVER_SECONDS)
 BYTE_BY_BYTE = Fault(drip_seconds=0.05, json={"status": "running", "filler": "x" * 100_000})
-FINISHED = {"job_id": "export-finished"}
+FINISHED = {"mode": "collect", "job_id": "export-finished"}
 AGENT = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
 
 
@@ -216,7 +216,7 @@ def test_a_start_response_right_after_the_signal_still_gives_its_job_id(action: 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:{port}", "https://127.0.0.1:{port}"])
 def test_in_a_connection_to_a_server_that_never_responds(action: Action, address: str) -> None:
-    with RawServer(hold) as server, action.start(address.format(port=server.port), job_id="j-1") as running:
+    with RawServer(hold) as server, action.start(address.format(port=server.port), mode="collect", job_id="j-1") as running:
         while not server.connections:
             time.sleep(0.005)
         running.signal(signal.SIGINT)

@@ -17,7 +17,13 @@ ONE_OF_EACH_WRITER = {recipe.writer: name for name, recipe in RECIPES.items() if
 @pytest.mark.parametrize("name", ONE_OF_EACH_WRITER.values(), ids=ONE_OF_EACH_WRITER)
 def test_a_bundle_of_each_writer_becomes_the_site(platform: Simulator, tmp_path: Path, name: str) -> None:
     platform.put_bundle("export-finished", (ARCHIVES / name).read_bytes())
-    inputs = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "job-id": "export-finished", "site-path": "site"}
+    inputs = {
+        "base-url": platform.base_url,
+        "admin-key": ADMIN_KEY,
+        "mode": "collect",
+        "job-id": "export-finished",
+        "site-path": "site",
+    }
 
     ended = run_inside(inputs, workspace=tmp_path)
 

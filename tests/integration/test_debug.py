@@ -22,7 +22,7 @@ def test_every_request_has_a_line(action: Action, platform: Simulator) -> None:
     action.debug = True
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
-    ended = action.run(platform, job_id="export-finished", outage_tolerance="1m")
+    ended = action.run(platform, mode="collect", job_id="export-finished", outage_tolerance="1m")
 
     matches = [match for line in debug_lines(ended) if (match := LINE.fullmatch(line))]
     assert [(match["method"], match["path"]) for match in matches] == [
@@ -47,7 +47,7 @@ def test_no_line_holds_a_header_or_a_body(action: Action, platform: Simulator) -
 
 
 def test_without_debug_logging_there_are_no_such_lines(action: Action, platform: Simulator) -> None:
-    assert action.run(platform, job_id="export-finished").commands == []
+    assert action.run(platform, mode="collect", job_id="export-finished").commands == []
 
 
 ENDLESS_YEAR = f"session=1; expires=Wed, 09 Feb {'1' * 4400} 22:23:32 GMT"
@@ -89,7 +89,7 @@ def test_warnings_messages_and_traces_of_libraries_are_not_shown(action: Action,
     action.begin_with(NOISE)
     action.debug = debug
 
-    with action.start(platform, job_id="export-finished", bundle_path="bundle") as running:
+    with action.start(platform, mode="collect", job_id="export-finished", bundle_path="bundle") as running:
         ended = running.wait()
 
     assert ended.exit_code == 0

@@ -32,7 +32,7 @@ EVERYTHING = {
 
 
 def deliver_files(action: Action, platform: Simulator, **inputs: str) -> Ended:
-    return action.run(platform, **{"job_id": "export-finished", "domain": "docs.example.com", **inputs})
+    return action.run(platform, **{"mode": "collect", "job_id": "export-finished", "domain": "docs.example.com", **inputs})
 
 
 def members(content: bytes) -> dict[str, bytes]:
@@ -86,13 +86,15 @@ class TestAll:
         ended = action.export(platform, wait="false", **EVERYTHING)
 
         assert (ended.exit_code, read_tree(action.workspace)) == (0, {})
-        assert len(ended.warnings) == 3
+        assert len(ended.warnings) == len(EVERYTHING)
 
     def test_the_runners_temporary_folder_is_allowed(self, action: Action, platform: Simulator, tmp_path: Path) -> None:
         temporary = tmp_path / "temporary"
         temporary.mkdir()
 
-        ended = action.run(platform, job_id="export-finished", site_path=f"{temporary}/site", env={"RUNNER_TEMP": str(temporary)})
+        ended = action.run(
+            platform, mode="collect", job_id="export-finished", site_path=f"{temporary}/site", env={"RUNNER_TEMP": str(temporary)}
+        )
 
         assert (ended.exit_code, ended.outputs["sitePath"]) == (0, f"{temporary}/site")
         assert [found.name for found in temporary.iterdir()] == ["site"]
@@ -137,7 +139,7 @@ class TestExpiringLink:
         platform.override("make_bundle", expiring_links(-5))
         platform.script("make_bundle", None, Fault(delay_seconds=3600))
 
-        with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
+        with action.start(platform, mode="collect", job_id="export-finished", **EVERYTHING) as running:
             while platform.count("make_bundle") < 2:
                 time.sleep(0.005)
             running.signal(signal.SIGTERM)
@@ -154,7 +156,12 @@ def test_a_file_system_that_reports_no_sizes_is_not_full(action: Action, platfor
     action.begin_with(f"import os; os.statvfs = os.fstatvfs = lambda place: {nothing}")
 
     ended = action.run(
-        platform, job_id="export-finished", bundle_path="bundle.tar.gz", site_path="site", values_file="values.yaml"
+        platform,
+        mode="collect",
+        job_id="export-finished",
+        bundle_path="bundle.tar.gz",
+        site_path="site",
+        values_file="values.yaml",
     )
 
     assert (ended.exit_code, ended.commands) == (0, [])
@@ -172,7 +179,7 @@ def snapshot(folder: Path) -> dict[Path, tuple[int, ...]]:
     [
         {"site_path": "full"},
         {"site_path": "away/site"},
-        {"bundle_path": "pipe"},
+        {"site_path": "pipe"},
         {"bundle_path": "same", "values_file": "./same"},
         {"values_file": "../values.yaml"},
     ],
@@ -219,7 +226,7 @@ def test_a_hostile_archive_fails_the_run_and_leaves_nothing(
 
 def cancel_during_download(action: Action, platform: Simulator, number: signal.Signals) -> Ended:
     """Start a delivery of all files, and cancel it during the download."""
-    with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
+    with action.start(platform, mode="collect", job_id="export-finished", **EVERYTHING) as running:
         while not [*action.workspace.rglob(".*.part")]:
             time.sleep(0.005)
         time.sleep(0.2)
@@ -235,7 +242,7 @@ class TestCancel:
         platform = make_platform(asset_bytes=1_000_000)
         platform.script_forever("download", Fault(stall_after_bytes=400_000))
 
-        with action.start(platform, job_id="export-finished", **EVERYTHING) as running:
+        with action.start(platform, mode="collect", job_id="export-finished", **EVERYTHING) as running:
             while not platform.count("download"):
                 time.sleep(0.005)
             running.signal(number)
@@ -250,7 +257,7 @@ class TestCancel:
     ) -> None:
         platform.script_forever("download", Fault(status=503, headers={"Retry-After": "3000"}))
 
-        with action.start(platform, job_id="export-finished", outage_tolerance="1h", **EVERYTHING) as running:
+        with action.start(platform, mode="collect", job_id="export-finished", outage_tolerance="1h", **EVERYTHING) as running:
             while not platform.count("download"):
                 time.sleep(0.005)
             running.signal(number)
@@ -286,7 +293,7 @@ class TestCancel:
         (action.workspace / "site").mkdir()
         action.set_constants(jobs__runner__CLEANUP_GRACE_SECONDS=60.0)
 
-        with action.start(platform, job_id="export-finished", site_path="site") as running:
+        with action.start(platform, mode="collect", job_id="export-finished", site_path="site") as running:
             while not [*action.workspace.glob(".site.*.part/*.html")]:
                 time.sleep(0.005)
             running.signal(number)

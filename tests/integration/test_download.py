@@ -44,7 +44,7 @@ def ranges(platform: Simulator) -> list[str | None]:
 def fetch(action: Action, platform: Simulator, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
     """Fetch the bundle of a finished export, with short pauses and a sufficient outage tolerance."""
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.2)
-    given = {"job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1m", **inputs}
+    given = {"mode": "collect", "job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1m", **inputs}
     return action.run(platform, env=env, **given)
 
 
@@ -260,7 +260,9 @@ class TestLink:
         platform.script("download", Fault(stall_after_bytes=600_000))
         action.set_constants(bundle__storage__IDLE_SECONDS=3.0)  # stalls until the action aborts it, after an hour has passed
 
-        with action.start(platform, job_id="export-finished", bundle_path="bundle", outage_tolerance="1m") as running:
+        with action.start(
+            platform, mode="collect", job_id="export-finished", bundle_path="bundle", outage_tolerance="1m"
+        ) as running:
             while not any(request.status for request in downloads(platform)[before:]):
                 time.sleep(0.005)  # waits until the simulator has prepared its response, which must not change
             later = timedelta(hours=1)

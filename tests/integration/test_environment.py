@@ -56,7 +56,7 @@ def test_python_files_of_the_workspace_do_not_run(action: Action, platform: Simu
         "PYTHONOPTIMIZE": "2",
     }
 
-    ended = action.run(platform, job_id="export-finished", env=variables)
+    ended = action.run(platform, mode="collect", job_id="export-finished", env=variables)
 
     assert (ended.exit_code, ended.stderr) == (0, "")
 
@@ -143,7 +143,7 @@ def test_a_proxy_that_requires_credentials_fails_at_once(action: Action, platfor
 
     with RawServer(answering) as proxy:
         env = {"HTTPS_PROXY": proxy.base_url.replace("://", "://robot:proxy-word@")}
-        inputs = {"job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1h"}
+        inputs = {"mode": "collect", "job_id": "export-finished", "bundle_path": "bundle", "outage_tolerance": "1h"}
         ended = action.run("https://api.docs.invalid" if target == "api" else platform, env=env, **inputs)
 
     host = f"{target}.docs.invalid"
@@ -161,7 +161,9 @@ def test_the_status_of_a_refusing_proxy_is_named_and_temporary(action: Action, s
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.05)
 
     with RawServer(answering) as proxy:
-        ended = action.run("https://api.docs.invalid", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="200ms")
+        ended = action.run(
+            "https://api.docs.invalid", mode="collect", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="200ms"
+        )
 
     assert ended.reason == "unavailable"
     assert f" api.docs.invalid: {status[:3]} ({status[4:].lower()})." in ended.error
@@ -181,7 +183,9 @@ def test_the_status_of_a_refusing_proxy_is_named_and_temporary(action: Action, s
 )
 def test_a_proxy_that_breaks_the_protocol_is_named(action: Action, answer: bytes, message: str) -> None:
     with RawServer(AnsweringProxy(answer)) as proxy:
-        ended = action.run("https://api.docs.invalid", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="1ms")
+        ended = action.run(
+            "https://api.docs.invalid", mode="collect", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="1ms"
+        )
 
     assert ended.reason == "unavailable"
     assert message in ended.error
@@ -197,7 +201,9 @@ def test_a_proxy_that_stops_responding_is_named(action: Action, monkeypatch: pyt
     short = {"connect_seconds": 0.2, "idle_seconds": 30.0, "total_seconds": 60.0}
     monkeypatch.setattr(Timeouts.__init__, "__kwdefaults__", short)
     with RawServer(stop) as proxy:
-        ended = action.run("https://api.docs.invalid", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="1ms")
+        ended = action.run(
+            "https://api.docs.invalid", mode="collect", job_id="j", env={"HTTPS_PROXY": proxy.base_url}, outage_tolerance="1ms"
+        )
 
     assert ended.reason == "unavailable"
     assert "The proxy did not" in ended.error
@@ -310,7 +316,7 @@ def test_a_socks_proxy_fails_at_once(action: Action, env: Mapping[str, str]) -> 
 def test_an_unusable_proxy_for_the_storage_fails_at_once(action: Action, platform: Simulator, env: Mapping[str, str]) -> None:
     platform.override("make_bundle", {"bundleUrl": "https://storage.docs.invalid/bundle"})
 
-    ended = action.run(platform, job_id="export-finished", bundle_path="bundle", env=env, outage_tolerance="1h")
+    ended = action.run(platform, mode="collect", job_id="export-finished", bundle_path="bundle", env=env, outage_tolerance="1h")
 
     assert (ended.exit_code, ended.reason) == (1, "download-failed")
     assert "NO_PROXY" in ended.error
@@ -402,7 +408,7 @@ def test_the_locale_changes_no_text(action: Action, platform: Simulator, locale:
     platform.add_export_job("jöb-雪")
     env = {"LANG": locale, "LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
-    ended = action.run(platform, job_id="jöb-雪", env=env)
+    ended = action.run(platform, mode="collect", job_id="jöb-雪", env=env)
 
     assert (ended.exit_code, ended.outputs["jobId"]) == (0, "jöb-雪")
     assert "jöb-雪" in ended.log
@@ -412,6 +418,6 @@ def test_the_locale_changes_no_text(action: Action, platform: Simulator, locale:
 def test_a_run_needs_few_environment_variables(action: Action, platform: Simulator) -> None:
     emptied = dict.fromkeys(("PATH", "HOME", "LANG", "RUNNER_TEMP", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI"))
 
-    ended = action.run(platform, job_id="export-finished", env=emptied)
+    ended = action.run(platform, mode="collect", job_id="export-finished", env=emptied)
 
     assert (ended.exit_code, ended.stderr) == (0, "")

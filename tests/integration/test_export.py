@@ -37,10 +37,10 @@ def test_a_job_started_without_waiting_is_collected_by_a_later_run(action: Actio
     assert (started.exit_code, platform.count("read_export")) == (0, 0)
     assert started.outputs.keys() == {"jobId", "status", "durationSeconds", "results"}
 
-    collected = action.run(platform, job_id=started.outputs["jobId"])
+    collected = action.run(platform, mode="collect", job_id=started.outputs["jobId"])
 
     assert collected.exit_code == 0
-    assert collected.outputs["jobId"] == started.outputs["jobId"]
+    assert (collected.outputs["jobId"], collected.result["mode"]) == (started.outputs["jobId"], "collect")
     assert collected.outputs["bundleUrl"]
     assert platform.count("start_export") == 1
 

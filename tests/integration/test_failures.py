@@ -19,7 +19,7 @@ from tests.action import Action, shell_python
 from tests.archives import SEVEN_ZIP
 
 AGENT = {"mode": "agent", "project_id": "demo-project", "domain": ""}
-ATTACH = {"domain": "", "job_id": "export-finished"}
+COLLECT = {"domain": "", "mode": "collect", "job_id": "export-finished"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ CASES = {
     "the key ends in the middle": Case(reason="unauthorized", faults={"make_bundle": Fault(status=401, headers=REQUEST_ID)}),
     "the plan has no export": Case(reason="forbidden", options={"plan": False}, job=False),
     "no such deployment": Case(reason="not-found", inputs={"domain": "unknown.example.com"}, job=False),
-    "no such job": Case(reason="not-found", inputs={"domain": "", "job_id": "nowhere"}),
+    "no such job": Case(reason="not-found", inputs={**COLLECT, "job_id": "nowhere"}),
     "no such agent job": Case(reason="not-found", inputs={**AGENT, "job_id": "nowhere"}),
     "the request is rejected": Case(reason="rejected", faults={"start_export": Fault(status=422, headers=REQUEST_ID)}, job=False),
     "the job is gone": Case(reason="rejected", faults={"read_export": Fault(status=410, headers={"x-correlation-id": "c-1"})}),
@@ -64,18 +64,18 @@ CASES = {
     "a start that names no job": Case(reason="bad-response", faults={"start_export": Fault(json={"jobId": ""})}, **NO_REQUEST),
     "the storage is down": Case(
         reason="download-failed",
-        inputs={**ATTACH, "site_path": "site"},
+        inputs={**COLLECT, "site_path": "site"},
         faults={"download": Fault(status=503, body="<Error><Code>SlowDown</Code></Error>")},
         request_id=False,
     ),
     "the bundle is a web page": Case(
         reason="download-failed",
-        inputs={**ATTACH, "bundle_path": "bundle.tar.gz"},
+        inputs={**COLLECT, "bundle_path": "bundle.tar.gz"},
         bundle=b"<!doctype html><title>Sign in</title>",
         request_id=False,
     ),
     "the bundle is an archive that cannot be opened": Case(
-        reason="invalid-bundle", inputs={**ATTACH, "site_path": "site"}, bundle=SEVEN_ZIP, request_id=False
+        reason="invalid-bundle", inputs={**COLLECT, "site_path": "site"}, bundle=SEVEN_ZIP, request_id=False
     ),
     "a start without an answer": Case(
         reason="start-unconfirmed", faults={"start_export": Fault(cut="before_response", processed=True)}, **NO_REQUEST
@@ -115,10 +115,13 @@ def test_every_failure_reason_is_tested() -> None:
     assert {case.reason for case in CASES.values()} == interface_rows
 
 
-def test_a_misspelled_input_is_only_a_warning_without_its_value(action: Action, platform: Simulator) -> None:
-    ended = action.run(platform, job_id="export-finished", env={"INPUT_SITE_PTH": "unlisted-value"})
+@pytest.mark.parametrize(("variable", "reason", "warnings"), [("INPUT_SITE_PTH", "invalid-input", 0), ("INPUT_COLOR", None, 1)])
+def test_a_name_that_is_not_an_input_is_reported_without_its_value(
+    action: Action, platform: Simulator, variable: str, reason: str | None, warnings: int
+) -> None:
+    ended = action.export(platform, env={variable: "unlisted-value"})
 
-    assert (ended.exit_code, len(ended.warnings)) == (0, 1)
+    assert (ended.reason, len(ended.warnings), platform.requests == []) == (reason, warnings, reason is not None)
     assert "unlisted-value" not in ended.stdout + ended.summary
 
 
@@ -219,7 +222,7 @@ def test_an_output_file_without_write_access_names_the_likely_causes(action: Act
 
 
 def test_a_summary_without_write_access_names_the_likely_causes(action: Action, platform: Simulator, denied: Path) -> None:
-    ended = action.run(platform, job_id="export-finished", env={"GITHUB_STEP_SUMMARY": str(denied / "summary")})
+    ended = action.run(platform, mode="collect", job_id="export-finished", env={"GITHUB_STEP_SUMMARY": str(denied / "summary")})
 
     assert (ended.exit_code, len(ended.warnings)) == (0, 1)
     assert DENIED_BY in ended.warnings[0]
@@ -233,7 +236,7 @@ def test_an_output_that_does_not_fit_leaves_the_others_complete(
     action.python = shell_python(tmp_path, 'ulimit -f 1 && exec "$python" "$@"')
     platform.override("make_bundle", {"bundleUrl": f"https://storage.example.com/{'x' * length}"})
 
-    ended = action.run(platform, job_id="export-finished")
+    ended = action.run(platform, mode="collect", job_id="export-finished")
 
     assert ended.exit_code == 1
     assert "File too large" in ended.error
@@ -263,8 +266,8 @@ def test_a_program_may_read_outputs_and_summary_from_pipes(action: Action, platf
     # a pipe has its reader once it can be opened for writing; the action opens that of the summary at its end
     output_writer, summary_writer = (os.open(tmp_path / name, os.O_WRONLY) for name in names)
     env = {"GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
-    with action.start(platform, job_id="export-finished", env=env) as running:
-        running.wait_for("Attaching")
+    with action.start(platform, mode="collect", job_id="export-finished", env=env) as running:
+        running.wait_for("Collecting")
         os.close(output_writer)
         ended = running.wait()
     os.close(summary_writer)
@@ -291,7 +294,7 @@ def test_a_pipe_that_is_full_fails_the_run_before_any_request(action: Action, pl
 def test_outputs_and_summary_may_go_to_devices(action: Action, platform: Simulator) -> None:
     env = {"GITHUB_OUTPUT": "/dev/null", "GITHUB_STEP_SUMMARY": "/dev/stdout"}
 
-    ended = action.run(platform, job_id="export-finished", env=env)
+    ended = action.run(platform, mode="collect", job_id="export-finished", env=env)
 
     assert (ended.exit_code, ended.commands) == (0, [])
     assert "### ✅ Static export: done" in ended.stdout
@@ -309,7 +312,9 @@ def test_a_failure_without_an_output_file_is_reported_unchanged(action: Action, 
 )
 @pytest.mark.usefixtures("unread")
 def test_a_summary_that_cannot_be_written_is_a_warning(action: Action, platform: Simulator, tmp_path: Path, place: str) -> None:
-    ended = action.run(platform, job_id="export-finished", env={"GITHUB_STEP_SUMMARY": place.format(folder=tmp_path)})
+    ended = action.run(
+        platform, mode="collect", job_id="export-finished", env={"GITHUB_STEP_SUMMARY": place.format(folder=tmp_path)}
+    )
 
     assert (ended.exit_code, ended.errors, len(ended.warnings)) == (0, [], 1)
     assert "GITHUB_STEP_SUMMARY" in ended.warnings[0]
@@ -325,7 +330,7 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_run(
 ) -> None:
     action.python = shell_python(tmp_path, f'exec "$python" "$@" {redirection}')
 
-    ended = action.run(platform, job_id="export-finished")
+    ended = action.run(platform, mode="collect", job_id="export-finished")
 
     assert (ended.exit_code, ended.stdout, ended.reason) == (0, "", None)
     assert ended.outputs["bundleUrl"]

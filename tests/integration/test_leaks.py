@@ -162,7 +162,7 @@ def test_a_key_in_the_name_of_a_rejected_file_does_not_leak(
     platform = make_platform(key=key)
     platform.put_bundle("export-finished", tar_of(entry(echo.format(ENCODERS[form](key).replace("\0", "")).encode())))
 
-    ended = export(platform, workspace, **{"domain": "", "job-id": "export-finished", "site-path": "site"})
+    ended = export(platform, workspace, **{"domain": "", "mode": "collect", "job-id": "export-finished", "site-path": "site"})
 
     assert ended.reason == "invalid-bundle"
 
@@ -170,7 +170,7 @@ def test_a_key_in_the_name_of_a_rejected_file_does_not_leak(
 # only the whole key is rejected: an identifier may be a part of the key
 @pytest.mark.parametrize("form", [form for form in ENCODERS if form not in {"UTF-16", "truncated", "cut at its beginning"}])
 def test_a_key_in_another_input_is_rejected_in_every_encoding(platform: Simulator, workspace: Path, form: str) -> None:
-    ended = export(platform, workspace, **{"domain": "", "job-id": f"se_{ENCODERS[form](platform.key)}"})
+    ended = export(platform, workspace, **{"domain": "", "mode": "collect", "job-id": f"se_{ENCODERS[form](platform.key)}"})
 
     assert (ended.reason, platform.requests) == ("invalid-input", [])
 
@@ -252,8 +252,8 @@ class TestJobIdRelatedToTheKey:
         search_for_whole_keys_only(platform, ended)
         for shown in (ended.error, ended.result["message"]):
             assert f"no access to {job_id} with ***" in shown
-        assert f"`job-id: {job_id}`" in ended.error
-        assert f"job-id: {job_id}" in text_of(ended.summary)
+        assert f"`mode: collect, job-id: {job_id}`" in ended.error
+        assert f"mode: collect, job-id: {job_id}" in text_of(ended.summary)
 
     def test_with_several_domains_it_is_shown_too(
         self, make_platform: Callable[..., Simulator], workspace: Path, key: str, name: str
@@ -444,7 +444,7 @@ class Broken:
 
 
 PLACES = {
-    "settings": "docs_platform_action.main.read_plan",
+    "settings": "docs_platform_action.inputs.reader.Reader.read",
     "request": "requests.Request.prepare",
     "wire": "docs_platform_action.http.transport.Transport.send",
     "reading": "docs_platform_action.api.client.json.loads",

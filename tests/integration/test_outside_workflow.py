@@ -51,7 +51,7 @@ def test_a_failure_is_printed_as_plain_text(action: Action, platform: Simulator)
 def test_foreign_text_is_harmless(action: Action, platform: Simulator, text: str) -> None:
     platform.script_forever("read_export", Fault(json={"status": f"x{text}", "error": text}))
 
-    ended = action.run(platform, job_id="export-finished", timeout="1ms", env=NO_RUNNER)
+    ended = action.run(platform, mode="collect", job_id="export-finished", timeout="1ms", env=NO_RUNNER)
 
     assert printed_outputs(ended)["failureReason"] == "timeout"
     assert not any(line.lstrip().startswith("::") for line in ended.stdout.splitlines())
@@ -61,7 +61,7 @@ def test_foreign_text_is_harmless(action: Action, platform: Simulator, text: str
 def test_a_runner_without_an_output_file_still_gets_commands(action: Action, platform: Simulator) -> None:
     action.set_constants(api__admin_api__SETTLING_SECONDS=0.0)
 
-    ended = action.run(platform, job_id="nowhere", env={"GITHUB_OUTPUT": None})
+    ended = action.run(platform, mode="collect", job_id="nowhere", env={"GITHUB_OUTPUT": None})
 
     assert (ended.exit_code, len(ended.errors)) == (1, 1)
     assert printed_outputs(ended)["failureReason"] == "not-found"
@@ -85,7 +85,7 @@ class TestEnvFile:
             found["jobId"],
         )
 
-    @pytest.mark.parametrize("inputs", [{"timeout": "never"}, {"job_id": "nowhere"}])
+    @pytest.mark.parametrize("inputs", [{"timeout": "never"}, {"mode": "collect", "job_id": "nowhere"}])
     def test_no_value_of_an_earlier_run_is_left(
         self, action: Action, platform: Simulator, file: Path, inputs: dict[str, str]
     ) -> None:

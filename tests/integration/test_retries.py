@@ -37,7 +37,7 @@ def test_a_run_continues_after_a_temporary_error(action: Action, platform: Simul
     platform.script(operation, fault)
     action.set_constants(http__retry__MAX_PAUSE_SECONDS=0.1)
 
-    ended = action.run(platform, job_id="export-finished", outage_tolerance="1m")
+    ended = action.run(platform, mode="collect", job_id="export-finished", outage_tolerance="1m")
 
     assert (ended.exit_code, ended.commands, ended.stderr) == (0, [], ""), ended.stdout
     assert platform.count(operation) == 2

@@ -10,8 +10,9 @@ from admin_api_simulator import Fault, Simulator
 from docs_platform_action.api.answers import Call
 from docs_platform_action.errors import StartUnconfirmed
 from docs_platform_action.http.transport import Request, Timeouts
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, StartedExport
+from docs_platform_action.models import StartedExport
 from tests.action import Action
 from tests.integration.parts import api_of
 from tests.integration.raw import RawServer, read_request
@@ -78,7 +79,7 @@ def test_a_start_with_a_response_that_is_too_slow_is_not_sent_again() -> None:
             time.sleep(0.02)
 
     start = Call(
-        job=Job(mode=EXPORT, domain="docs.example.com"),
+        job=Job(mode=Mode.EXPORT, domain="docs.example.com"),
         request=Request(method="POST", url="/v1/static-export/jobs"),
         read=StartedExport.from_json,
         is_start=True,

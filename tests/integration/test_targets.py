@@ -126,7 +126,13 @@ def test_a_run_works_with_a_storage_that_signs_the_raw_target(platform: Simulato
     archive = b"PK\x05\x06" + bytes(18)
     with RawServer(serve) as storage:
         platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}{target}"})
-        inputs = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "job-id": "export-finished", "bundle-path": "b.zip"}
+        inputs = {
+            "base-url": platform.base_url,
+            "admin-key": ADMIN_KEY,
+            "mode": "collect",
+            "job-id": "export-finished",
+            "bundle-path": "b.zip",
+        }
         ended = run_inside(inputs, workspace=tmp_path)
 
     assert ended.exit_code == 0, ended.error

@@ -81,7 +81,7 @@ def impostor(request: pytest.FixtureRequest, trusted: trustme.CA) -> Iterator[Im
 
 
 def test_an_api_without_a_valid_certificate_gets_no_request(workspace: Path, impostor: Impostor) -> None:
-    inputs = {"base-url": impostor.base_url, "admin-key": ADMIN_KEY, "job-id": "j", "ca-bundle": "ca.pem"}
+    inputs = {"base-url": impostor.base_url, "admin-key": ADMIN_KEY, "mode": "collect", "job-id": "j", "ca-bundle": "ca.pem"}
 
     ended = run_inside(inputs, workspace=workspace)
 
@@ -95,7 +95,13 @@ def test_a_storage_without_a_valid_certificate_gets_no_request(
 ) -> None:
     platform = make_platform()
     platform.override("make_bundle", {"bundleUrl": f"{impostor.base_url}/bundle?signature=0123456789abcdef"})
-    inputs = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "job-id": "export-finished", "ca-bundle": "ca.pem"}
+    inputs = {
+        "base-url": platform.base_url,
+        "admin-key": ADMIN_KEY,
+        "mode": "collect",
+        "job-id": "export-finished",
+        "ca-bundle": "ca.pem",
+    }
 
     ended = run_inside({**inputs, "bundle-path": "bundle"}, workspace=workspace)
 
@@ -107,7 +113,14 @@ def test_a_storage_without_a_valid_certificate_gets_no_request(
 
 def test_a_server_with_a_valid_certificate_gets_the_request(workspace: Path, trusted: trustme.CA) -> None:
     genuine = Impostor(serving(trusted.issue_cert("127.0.0.1")))
-    inputs = {"base-url": genuine.base_url, "admin-key": ADMIN_KEY, "job-id": "j", "ca-bundle": "ca.pem", "timeout": "1ms"}
+    inputs = {
+        "base-url": genuine.base_url,
+        "admin-key": ADMIN_KEY,
+        "mode": "collect",
+        "job-id": "j",
+        "ca-bundle": "ca.pem",
+        "timeout": "1ms",
+    }
 
     with genuine.server:
         ended = run_inside(inputs, workspace=workspace)
@@ -139,7 +152,7 @@ class TestOpensslAuthorities:
     @pytest.fixture
     def inputs(self, workspace: Path, root: Authority) -> dict[str, str]:
         shutil.copy(root.certificate, workspace / "root.pem")
-        return {"admin-key": ADMIN_KEY, "job-id": "export-finished", "ca-bundle": "root.pem"}
+        return {"admin-key": ADMIN_KEY, "mode": "collect", "job-id": "export-finished", "ca-bundle": "root.pem"}
 
     def test_they_are_trusted_for_the_api(self, workspace: Path, root: Authority, inputs: dict[str, str]) -> None:
         api = Impostor(root.issue("127.0.0.1"))
@@ -209,7 +222,13 @@ class TestOpensslAuthorities:
         platform, proxy = make_platform(), Impostor(serving(trustme.CA().issue_cert("127.0.0.1")))
         platform.override("make_bundle", {"bundleUrl": "https://192.0.2.1/bundle"})
         base_url = "https://192.0.2.1" if target == "api" else platform.base_url
-        inputs = {"base-url": base_url, "admin-key": ADMIN_KEY, "job-id": "export-finished", "bundle-path": "bundle"}
+        inputs = {
+            "base-url": base_url,
+            "admin-key": ADMIN_KEY,
+            "mode": "collect",
+            "job-id": "export-finished",
+            "bundle-path": "bundle",
+        }
 
         with proxy.server:
             monkeypatch.setenv("HTTPS_PROXY", proxy.base_url)
@@ -222,7 +241,7 @@ class TestOpensslAuthorities:
         intermediate = make_root(tmp_path, "basicConstraints = CA:TRUE").intermediate()
         shutil.copy(intermediate.certificate, workspace / "intermediate.pem")
         api = Impostor(intermediate.issue("127.0.0.1"))
-        inputs = {"admin-key": ADMIN_KEY, "job-id": "j", "ca-bundle": "intermediate.pem", "timeout": "1ms"}
+        inputs = {"admin-key": ADMIN_KEY, "mode": "collect", "job-id": "j", "ca-bundle": "intermediate.pem", "timeout": "1ms"}
 
         with api.server:
             ended = run_inside({**inputs, "base-url": api.base_url}, workspace=workspace)
@@ -296,7 +315,13 @@ def test_the_reason_of_a_failed_handshake_is_named(
         platform.override("make_bundle", {"bundleUrl": f"https://127.0.0.1:{server.port}/bundle"})
         base_url = {"api": f"https://127.0.0.1:{server.port}", "proxy": "https://192.0.2.1"}.get(target, platform.base_url)
         env = {"HTTPS_PROXY": f"https://127.0.0.1:{server.port}"} if target == "proxy" else {}
-        inputs = {"job_id": "export-finished", "bundle_path": "bundle", "ca_bundle": "ca.pem", "outage_tolerance": "1ms"}
+        inputs = {
+            "mode": "collect",
+            "job_id": "export-finished",
+            "bundle_path": "bundle",
+            "ca_bundle": "ca.pem",
+            "outage_tolerance": "1ms",
+        }
         ended = action.run(base_url, env=env, **inputs)
 
     assert ended.reason == ("download-failed" if target == "storage" else "unavailable"), ended.stdout
@@ -350,7 +375,7 @@ class TestEnd:
                     proxy = stack.enter_context(RawServer(functools.partial(tunnel, to=storage.port), tls=tls))
                     monkeypatch.setenv("HTTPS_PROXY", proxy.base_url)
                 platform.override("make_bundle", {"bundleUrl": f"https://{host}:{storage.port}/bundle"})
-                inputs = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "job-id": "export-finished"}
+                inputs = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "mode": "collect", "job-id": "export-finished"}
                 paths = {"ca-bundle": "ca.pem", "bundle-path": "bundle"}
                 return run_inside({**inputs, **paths, "outage-tolerance": "1ms"}, workspace=workspace)
 

@@ -73,7 +73,7 @@ def inputs_of(wait: Wait) -> dict[str, str]:
     if wait.mode == "agent":
         given |= {"project-id": "prj_1", "job-id": wait.jobs[0].name, "require-pr": str(wait.require_pr).lower()}
     elif wait.attached:
-        given["job-id"] = f"se_{wait.jobs[0].name}"
+        given |= {"mode": "collect", "job-id": f"se_{wait.jobs[0].name}"}
     if wait.writes_values:
         given["values-file"] = "values.yaml"
     return given

@@ -179,6 +179,11 @@ class TestExport:
 
         assert (ended.exit_code, ended.log.count("::warning::")) == (0, 1)
 
+    def test_an_unknown_name_is_warned_of_even_if_an_input_is_invalid(self, run: Runner) -> None:
+        ended = run({**EXPORT, "timeout": "soon", "unrelated": "x"})
+
+        assert (ended.exit_code, len(ended.errors), ended.log.count("::warning::"), ended.seen) == (1, 1, 1, [])
+
     def test_the_job_is_an_output_before_it_is_first_read(self, run: Runner, tmp_path: Path) -> None:
         seen: dict[str, str] = {}
 
@@ -272,11 +277,10 @@ class TestSeveral:
 
 
 class TestFiles:
-    def test_it_is_checked_before_inputs_without_effect_are_warned_of(self, run: Runner, tmp_path: Path) -> None:
-        ended = run({**EXPORT, "project-id": "prj_1"}, environ={"GITHUB_OUTPUT": str(tmp_path / "missing" / "output")})
+    def test_it_is_checked_before_the_first_request(self, run: Runner, tmp_path: Path) -> None:
+        ended = run(EXPORT, environ={"GITHUB_OUTPUT": str(tmp_path / "missing" / "output")})
 
-        assert (ended.exit_code, len(ended.errors)) == (1, 1)
-        assert "::warning" not in ended.log
+        assert (ended.exit_code, len(ended.errors), ended.seen) == (1, 1, [])
 
     def test_one_that_breaks_at_the_end_fails_it_too(self, run: Runner, tmp_path: Path) -> None:
         def break_it(request: Sent) -> None:
@@ -300,7 +304,7 @@ class TestFiles:
         assert (ended.outputs["jobId"], ended.outputs["pageCount"]) == ("se_1", "412")
         assert not {"bundleUrl", "expiresAt"} & {*ended.outputs}
         assert (ended.result["failureReason"], ended.result["bundleUrl"]) == ("internal-error", None)
-        assert "`job-id: se_1`" in ended.errors[0]
+        assert "`mode: collect, job-id: se_1`" in ended.errors[0]
 
     def test_a_full_disk_of_the_file_for_a_shell_is_a_failure_that_says_how_to_collect_the_job(
         self, run: Runner, tmp_path: Path
@@ -312,7 +316,7 @@ class TestFiles:
 
         assert ended.exit_code == 1
         assert f"{file}: File too large." in ended.log
-        assert "`job-id: se_1`" in ended.log
+        assert "`mode: collect, job-id: se_1`" in ended.log
         assert source(file)["jobId"] == "se_1"
 
 
@@ -321,7 +325,7 @@ class TestFaultsOfTheAction:
         def fail(*_: object, **__: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(main, "read_plan", fail)
+        monkeypatch.setattr(main.Reader, "read", fail)
 
         ended = run(AGENT)
 

@@ -19,7 +19,7 @@ from docs_platform_action.bundle.tree import MAX_LINKS, MAX_SEEN
 from docs_platform_action.http.pacing import GAP_SECONDS
 from docs_platform_action.http.retry import MAX_PAUSE_SECONDS
 from docs_platform_action.http.transport import Timeouts
-from docs_platform_action.inputs.validators import MAX_PARALLEL
+from docs_platform_action.inputs.table import MAX_PARALLEL
 from docs_platform_action.ownership import FILE_MODE, FOLDER_MODE
 from docs_platform_action.report.failures import MAX_DETAILED_FAILURES
 from docs_platform_action.text import MAX_FOREIGN_TEXT_LENGTH

@@ -11,8 +11,9 @@ import yaml
 
 from admin_api_simulator.simulator import DEFAULT_KEY
 from docs_platform_action.bundle.helm_values import values_text
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, Bundle
+from docs_platform_action.models import Bundle
 from tests.outside_page import block, gitlab_job
 from tests.pages import markdown_pages
 from tests.readme import readme_workflows
@@ -110,7 +111,7 @@ def test_the_gitlab_job_follows_the_schema_and_does_not_store_the_link(tmp_path:
 
 def test_the_helm_values_are_those_that_the_action_writes() -> None:
     (shown,) = (part["staticExport"] for part in (yaml.safe_load(source) for _, source in BLOCKS) if "staticExport" in part)
-    job = Job(mode=EXPORT, bundle=Bundle(url="https://storage.example.com/b"))
+    job = Job(mode=Mode.EXPORT, bundle=Bundle(url="https://storage.example.com/b"))
     written = yaml.safe_load(values_text(job, "1", NOON))["staticExport"]
 
     assert [*shown] == [*written]

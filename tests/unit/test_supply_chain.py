@@ -122,7 +122,7 @@ class TestExamples:
                 assert job["if"].split(" && ")[0] == "github.event.pull_request.merged"
 
     def test_no_export_is_cancelled_by_a_newer_run(self, workflow: Path) -> None:
-        # a cancelled export continues at the platform
+        # an export that is cancelled here still runs on the platform
         assert "cancel-in-progress" not in workflow.read_text("utf-8")
 
     def test_exports_of_the_same_workflow_run_one_at_a_time(self, workflow: Path) -> None:

@@ -45,11 +45,11 @@ def test_misleading_progress_costs_fewer_requests_than_fixed_5_s(name: str) -> N
     assert cost.mean_lag < (15 if name == "ends at 60 %" else 4)
 
 
-def test_an_attached_job_costs_a_few_more_requests(ours: Mapping[str, Figures]) -> None:
-    attached = of_the_action(MANY_DURATIONS, silent, attached=True)
+def test_a_collected_job_costs_a_few_more_requests(ours: Mapping[str, Figures]) -> None:
+    collected = of_the_action(MANY_DURATIONS, silent, collected=True)
 
-    assert ours["none"].requests < attached.requests < ours["none"].requests + 5
-    assert attached.mean_lag < ours["none"].mean_lag
+    assert ours["none"].requests < collected.requests < ours["none"].requests + 5
+    assert collected.mean_lag < ours["none"].mean_lag
 
 
 def test_no_job_is_read_twice_within_the_shortest_pause(ours: Mapping[str, Figures]) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 from admin_api_simulator import Fault
 from docs_platform_action.errors import ActionError, BadResponse, Cancelled
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT
 from tests.faults import FAULTS, Nature, Operation, Row
 from tests.keys import ADMIN_KEY
 from tests.unit.api.talk import Step, Talk, agent_job, started_job
@@ -177,10 +177,12 @@ def _cancelled() -> str:
 
 
 def _invalid() -> dict[str, str]:
-    other = Job(mode=EXPORT, domain="other.example.com")
+    other = Job(mode=Mode.EXPORT, domain="other.example.com")
     mixed_up = Talk(Fault(json={"jobId": "se_1"}), others=[other])
     mixed_up.api.start_export(other, {})
 
+    agent = Job(mode=Mode.AGENT, project_id="prj_1", job_id="aj_1")
+    completed = Job(mode=Mode.COLLECT, job_id="se_1", status="completed")
     echo = Fault(json={"status": "running", "jobId": f"se_{ADMIN_KEY}"})
     return {
         "A start that gets the job of another domain": told(mixed_up, Operation.START),
@@ -192,6 +194,12 @@ def _invalid() -> dict[str, str]:
             Talk(Fault(status=409, json={"error": "another export is in progress", "jobId": "se_9"})), Operation.START
         ),
         "A job that is not known any more": told(_answered(Fault(status=404, json={"error": "job not found"}))),
+        "An agent job that is not known any more": told(
+            _answered(Fault(status=404, json={"error": "job not found"}), job=agent), Operation.READ_AGENT
+        ),
+        "A completed export that has no bundle any more": told(
+            _answered(Fault(status=404, json={"error": "job not found"}), job=completed), Operation.BUNDLE
+        ),
         "The reason in another field": told(
             Talk(Fault(status=422, json={"detail": [{"loc": ["body", "domain"], "msg": "required"}]}))
         ),

@@ -22,8 +22,9 @@ from docs_platform_action.bundle.stream import ResumeError
 from docs_platform_action.errors import ActionError, NotFound, Unavailable
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.transport import Transport
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, Bundle
+from docs_platform_action.models import Bundle
 from docs_platform_action.ownership import Owner
 from tests.archives import Site, tar
 from tests.unit.bundle import test_deliver as deliveries
@@ -83,7 +84,7 @@ def sections() -> Sections:
     }
 
 
-SITE = {"site": "out/site"}
+SITE = {"site_path": "out/site"}
 
 
 def _once(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -167,5 +168,5 @@ def _not_given(delivery: Delivery) -> str:
 
 
 def _values(bundle: Bundle, *, version: str | None = None, domain: str | None = "docs.example.com") -> str:
-    job = Job(mode=EXPORT, domain=domain, job_id="se_1", bundle=bundle)
+    job = Job(mode=Mode.EXPORT, domain=domain, job_id="se_1", bundle=bundle)
     return values_text(job, version, NOON).rstrip()

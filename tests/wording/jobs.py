@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from docs_platform_action.errors import ActionError, Forbidden, Unavailable
-from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
+from docs_platform_action.inputs.settings import DeliverySettings, Mode, OutputPath
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.runner import MAX_FAILED_RENEWALS
 from docs_platform_action.models import AgentJob, ExportJob
@@ -52,12 +52,9 @@ def _failing_exports() -> Mapping[str, Scripted]:
         "It failed, and the API gave a reason": Scripted(ExportJob(status="failed", error="an example of a reason")),
         "It has too few pages": Scripted(ExportJob(status="completed", page_count=1412), delivery=min_pages),
         "It has one page, but needs two": Scripted(
-            ExportJob(status="completed", page_count=1), delivery=DeliverySettings(site=SITE, min_pages=2)
+            ExportJob(status="completed", page_count=1), delivery=DeliverySettings(site_path=SITE, min_pages=2)
         ),
         "It has an unknown number of pages": Scripted(COMPLETED, delivery=min_pages),
-        "It has an unknown number of pages, and had one while it was running": Scripted(
-            ExportJob(status="running", page_count=1412), COMPLETED, delivery=min_pages
-        ),
     }
 
 
@@ -73,7 +70,7 @@ def _late_jobs() -> Mapping[str, Scripted]:
         "It is queued": Scripted(ExportJob(status="queued", progress=0.0)),
         "It has an unknown status": Scripted(ExportJob(status="polishing", progress=100.0, page_count=7)),
         "It was running before an outage": _Lasting(ExportJob(status="running"), OUTAGE),
-        "It could not be read because of an outage": _Lasting(OUTAGE, job_id="se_1"),
+        "It could not be read because of an outage": _Lasting(OUTAGE, mode=Mode.COLLECT, job_id="se_1"),
     }
 
 

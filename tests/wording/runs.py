@@ -128,7 +128,7 @@ def _lines_of_a_job() -> dict[str, str]:
     situations: dict[str, tuple[LoggedJob, Callable[[LoggedJob], object]]] = {
         "A job without a domain": (LoggedJob(domain=None), lambda job: job.announce("job_begun")),
         "An agent job": (LoggedJob(**agent), lambda job: job.announce("job_begun")),
-        "A job that an earlier run started": (LoggedJob(), lambda job: job.announce("job_known")),
+        "A job that an earlier run started": (LoggedJob(mode="collect"), lambda job: job.announce("job_known")),
         "`wait` is `false`": (LoggedJob(), lambda job: job.announce("not_waiting")),
         "No response to the start yet": (LoggedJob(job_id=None), LoggedJob.heartbeat),
         "No status yet": (LoggedJob(estimate=None), LoggedJob.heartbeat),

@@ -22,8 +22,9 @@ import yaml
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import build_archive, site_files
 from docs_platform_action.bundle.helm_values import values_text
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, Bundle
+from docs_platform_action.models import Bundle
 from tests.engine import docker
 from tests.workflow.act import Act, WorkflowRun
 from tests.workflow.cluster import Cluster, running_cluster
@@ -202,7 +203,7 @@ class TestDeployWithHelm:
             ),
             variables={
                 "TEMPLATE": f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {value}\n",
-                "VALUES": values_text(Job(mode=EXPORT, bundle=Bundle(url=self.LINK)), None, datetime.now(UTC)),
+                "VALUES": values_text(Job(mode=Mode.EXPORT, bundle=Bundle(url=self.LINK)), None, datetime.now(UTC)),
                 "RELEASE": "docs",
                 "NAMESPACE": "docs",
                 "CHART": "/other",
@@ -419,7 +420,7 @@ class TestValuesFile:
         with tempfile.TemporaryFile() as files:
             with tarfile.open(fileobj=files, mode="w") as archive:
                 for number, value in enumerate(self.VALUES):
-                    job = Job(mode=EXPORT, domain=value, job_id=value, bundle=Bundle(url=value, expires_at=value))
+                    job = Job(mode=Mode.EXPORT, domain=value, job_id=value, bundle=Bundle(url=value, expires_at=value))
                     content = values_text(job, value, datetime.now(UTC)).encode()
                     entry = tarfile.TarInfo(f"{number:02}.yaml")
                     entry.size = len(content)

@@ -36,12 +36,23 @@ def test_the_next_step_reads_the_pull_request_of_an_agent(act: Act, platform: Si
 
 
 def test_a_later_job_collects_the_export_of_a_step_that_did_not_wait(act: Act, platform: Simulator) -> None:
-    run = push(act, "attach.yml", platform)
+    run = push(act, "start-and-collect.yml", platform)
 
     assert run.succeeded, run.log
     assert run.printed("link so far:") == ["''"], run.log
     assert run.printed("fetched:") == ["12 pages"], run.log
     assert platform.count("start_export") == 1
+
+
+def test_an_empty_job_id_or_a_misspelled_guard_fails_before_any_request(act: Act, platform: Simulator) -> None:
+    run = push(act, "mistakes.yml", platform)
+
+    assert not run.succeeded, run.log
+    assert run.printed("reason with a misspelled guard:") == ["invalid-input"], run.log
+    assert "did you mean `min-pages`?" in run.log
+    assert run.printed("reason without a job:") == ["invalid-input"], run.log
+    assert "deployed" not in run.log
+    assert platform.requests == []
 
 
 def test_a_key_from_a_vault_is_masked_in_every_later_step(act: Act) -> None:

@@ -12,7 +12,7 @@ from ..errors import ActionError, Advice, BadResponse
 from ..http.faults import format_status
 from ..http.retry import TEMPORARY_STATUSES, TransientError
 from ..http.transport import Request, Timeouts
-from ..job import Job
+from ..job import Job, inputs_to_collect
 from ..models import read_error, read_job_id, reports_missing_endpoint
 from .client import ApiClient, ApiResponse
 
@@ -130,7 +130,7 @@ class Answer(Generic[T]):
         raise BadResponse(summary, details=tuple(filter(None, details)), **advice)
 
     def _final_error(self) -> ActionError:
-        status, body, is_start, job_id = self.response.status, self.response.body, self.call.is_start, self.call.job.job_id
+        status, body, is_start, job = self.response.status, self.response.body, self.call.is_start, self.call.job
         kind, summary, _ = MEANINGS.get(status, Meaning())
         summary = summary.format(status=format_status(status), what="domain" if is_start else "job")
         in_front = errors.IN_FRONT if self.has_answered else errors.WRONG_ADDRESS
@@ -149,13 +149,19 @@ class Answer(Generic[T]):
         if status == 409 and is_start:
             cause = "Another workflow run, or somebody on the dashboard, has started an export of this domain that has not ended."
             running = read_job_id(body) or (read_job_id(body.get("error")) if isinstance(body, dict) else None)
-            collect = f"collect it with `job-id: {running}`" if running else "collect it with its id in the dashboard as `job-id`"
-            remedy = f"Wait until it has ended and run the workflow again, or {collect}."
+            inputs = f"`{inputs_to_collect(running)}`" if running else f"`{inputs_to_collect('ID')}` (the dashboard shows the ID)"
+            remedy = f"Wait until it has ended and run the workflow again, or collect it with {inputs}."
             summary = "an export of this domain already runs at the platform (409)"
             return kind(summary, details=self._quotes, cause=cause, remedy=remedy)
         if status == 404 and self.has_answered and not is_start:
-            summary, cause = f"the platform no longer knows the job {job_id} (404)", "It was removed, or the platform lost it."
-            remedy = f"Check the dashboard. If the job is there, collect it with `job-id: {job_id}`. If not, start another one."
+            summary, cause = (
+                f"the platform no longer knows the job {job.job_id} (404)",
+                "It was removed, or the platform lost it.",
+            )
+            remedy = f"Check the dashboard. If the job is there, use `{job.inputs_to_collect}`. If not, start another one."
+            if job.has_ended:
+                summary, remedy = f"the export {job.job_id} was deleted (404)", "Start a new export."
+                cause = "The job is completed, but its export was removed from the platform."
             return kind(summary, details=self._quotes, cause=cause, remedy=remedy)
         return kind(summary, details=self._quotes)
 

@@ -29,7 +29,7 @@ def warn_of_link(job: Job, context: Context, error: ActionError | None = None) -
     if error is None:
         lines.append("A new link is not valid for longer. Steps that use the files of `bundle-path` or `site-path` need no link.")
     else:
-        again = f"A later run with `job-id: {job.job_id}` makes a new one."
+        again = f"A later run with `{job.inputs_to_collect}` makes a new one."
         lines += [as_sentence(f"It could not be replaced: {error.summary}"), *error.details]
         lines.append(again if isinstance(error, Unavailable) else error.remedy)
     context.events.warning(job, lines)
@@ -52,13 +52,13 @@ class Delivery:
     def deliver(self) -> None:
         """Deliver everything. Raises `ActionError`; what was delivered before it is kept."""
         try:
-            if self.settings.bundle is not None or self.settings.site is not None:
+            if self.settings.bundle_path is not None or self.settings.site_path is not None:
                 self._deliver_files()
             if self.job.link_seconds(self.context.clock.now()) < MIN_LINK_SECONDS:
                 self.job.start_phase(BUNDLE, self.context.clock.monotonic())
                 self.renew_link()
-            if self.settings.values is not None:
-                self._write_values(self.settings.values)
+            if self.settings.values_file is not None:
+                self._write_values(self.settings.values_file)
         finally:
             self._warn_of_chown_error()
 
@@ -75,15 +75,15 @@ class Delivery:
     def _download(self) -> None:
         self.job.start_phase(DOWNLOAD, self.context.clock.monotonic())
         self.context.events.downloading(self.job)
-        target, summary = self.settings.bundle, "the bundle cannot be saved"
+        target, summary = self.settings.bundle_path, "the bundle cannot be saved"
         kept = Staged(target, self._owner(target), DownloadFailed, summary) if target is not None else nullcontext()
         with kept as archive, BundleStream(self.job, self.context, archive) as stream:
             stream.peek()
             if archive is not None:
                 archive.check_space(stream.size or 0)
             try:
-                if self.settings.site is not None:
-                    self._deliver_site(self.settings.site, stream, archive)
+                if self.settings.site_path is not None:
+                    self._deliver_site(self.settings.site_path, stream, archive)
                 else:
                     self._end_download(stream)
                     self._publish_archive(archive)
@@ -162,10 +162,10 @@ class Delivery:
             )
 
     def _publish_archive(self, archive: Staged | None) -> None:
-        if archive is not None and self.settings.bundle is not None:
+        if archive is not None and self.settings.bundle_path is not None:
             self.context.clock.cancellation.check()
             archive.publish()
-            self.job.bundle_path = self.settings.bundle.name
+            self.job.bundle_path = self.settings.bundle_path.name
             self.context.events.archive_saved(self.job)
 
     def _warn_of_only_folder(self, site: str, folder: str) -> None:
@@ -183,8 +183,8 @@ class Delivery:
         try:
             job.bundle = self.context.api.make_bundle(job)
             events.link_renewed(job)
-            if job.values_file is not None and self.settings.values is not None:
-                self._write_values(self.settings.values)
+            if job.values_file is not None and self.settings.values_file is not None:
+                self._write_values(self.settings.values_file)
         except Cancelled:
             raise
         except ActionError as error:
@@ -201,7 +201,7 @@ class Delivery:
 
         summary = f"the Helm values file cannot be written to {target.name}"
         with Staged(target, self._owner(target), InternalError, summary) as file:
-            file.write(values_text(self.job, self.settings.version, self.context.clock.now()).encode())
+            file.write(values_text(self.job, self.settings.export_version, self.context.clock.now()).encode())
             self.context.clock.cancellation.check()
             file.publish()
         self.job.values_file = target.name

@@ -34,7 +34,7 @@ def values_text(job: Job, version: str | None, now: datetime) -> str:
     expiry = f" The link {'is valid until' if job.link_seconds(now) > 0 else 'expired at'} {until}." if until is not None else ""
     comment = (
         f"Static export{domain}, job {job.job_id}.{expiry}",
-        f"To get a new link, run the action with job-id: {job.job_id}",
+        f"To get a new link, run the action with {job.inputs_to_collect}",
     )
     lines = [f"# {line.encode('unicode_escape').decode('ascii')}".rstrip() for line in comment]
     return "\n".join([*lines, values])

@@ -1,1 +1,1 @@
-"""Jobs: started or attached to, polled until they end, several side by side."""
+"""Jobs: started or collected, polled until they end, several side by side."""

@@ -1,16 +1,15 @@
-"""Agent mode: wait for an AI agent's job."""
+"""Waits for an AI agent's job."""
 
 from ..context import Context
 from ..errors import JobFailed, NoPullRequest
-from ..inputs.settings import AgentSettings
+from ..inputs.settings import JobSettings
 from ..job import Job
 from ..models import AgentJob
 
 
-def wait_for_agent(job: Job, settings: AgentSettings, context: Context) -> None:
+def wait_for_agent(job: Job, settings: JobSettings, context: Context) -> None:
     """Wait for one agent job, and record each reading in the job. Raises the `ActionError` that the job failed with."""
-    context.events.job_known(job)
-    from .polling import poll  # exports import this module too, and must not import `polling` before their start request
+    from .polling import poll  # mode export must not wait for this module before its start request
 
     poll(job, settings.waiting, context)
     if job.status == AgentJob.FAILED:
@@ -20,11 +19,8 @@ def wait_for_agent(job: Job, settings: AgentSettings, context: Context) -> None:
             remedy="Read the agent's session on the platform, then start a new agent job.",
         )
     if job.status == AgentJob.ARCHIVED:
-        lines = [
-            f"{job.subject} was archived",
-            "A user or the platform archived the job. The changes that it made before remain.",
-            "If its work is still needed, start a new agent job.",
-        ]
+        remains = "A user or the platform archived the job. The changes that it made before remain."
+        lines = [f"{job.subject} was archived", remains, "If its work is still needed, start a new agent job."]
         context.events.warning(job, lines)
     if job.agent_job is not None and (unusable := job.agent_job.unusable_pr_link):
         problem = f"The API's `prLink` is not an http or https address: '{unusable}'."

@@ -1,61 +1,17 @@
-"""Export mode: start a static export or attach to one, wait for it, deliver its bundle."""
-
-from dataclasses import replace
+"""Starts a static export, then collects it."""
 
 from ..context import Context
-from ..errors import JobFailed, TooFewPages
-from ..inputs.settings import DeliverySettings, ExportSettings
-from ..job import BUNDLE, Job
-from ..models import ExportJob
-from ..text import pluralize
+from ..inputs.settings import JobSettings
+from ..job import Job
+from .collect import collect_site
 
 
-def export_site(job: Job, settings: ExportSettings, context: Context) -> None:
-    """Run one export, and record everything known in the job at once. Raises the `ActionError` that the export failed with."""
-    if settings.job_id is None:
-        started = context.api.start_export(job, settings.start_options)
-        job.job_id, job.status, job.started_at = started.job_id, started.status, context.clock.monotonic()
+def export_site(job: Job, settings: JobSettings, context: Context) -> None:
+    """Start an export, and collect it if the settings say so. Raises the `ActionError` that it failed with."""
+    started = context.api.start_export(job, settings.start_options or {})
+    job.job_id, job.status, job.started_at = started.job_id, started.status, context.clock.monotonic()
     context.events.job_known(job)  # the runner starts the other jobs on this
-    if not settings.wait:
+    if settings.wait:
+        collect_site(job, settings, context)
+    else:
         context.events.not_waiting(job)
-        return
-    # imported here, so that the start request does not wait for these modules
-    from ..bundle.deliver import Delivery
-    from .polling import poll
-
-    poll(job, settings.waiting, context)
-    min_html_files = _check_export(job, settings.delivery, context)
-    job.start_phase(BUNDLE, context.clock.monotonic())
-    job.bundle = context.api.make_bundle(job)
-    context.events.link_made(job)
-    Delivery(job, replace(settings.delivery, min_pages=min_html_files), context).deliver()
-
-
-def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int | None:
-    """Return the minimum number of HTML files of the bundle, if the API has no page count. Raises `JobFailed`, `TooFewPages`."""
-    export_job = job.export_job
-    assert export_job is not None  # noqa: S101  # for the type checker: the job has been read
-    if export_job.status == ExportJob.FAILED:
-        raise JobFailed(
-            "the export failed at the platform",
-            details=context.api.client.quote(export_job.error),
-            cause="The site could not be built or rendered." if export_job.error else "The API gave no reason.",
-            remedy=f"Check job {job.job_id} in the dashboard, fix the site, and run the workflow again.",
-        )
-    page_count, min_pages = export_job.page_count, delivery.min_pages
-    if min_pages is None or (page_count is None and delivery.site is not None):
-        return min_pages
-    if page_count is None:
-        details = ["The API reported no valid `pageCount` for the completed job."]
-        if job.pages_so_far is not None:
-            details.append(f"An earlier count ({job.pages_so_far:,}) is not used: the export was still running.")
-        raise TooFewPages(
-            "the number of its pages is unknown, and `min-pages` is set",
-            details=tuple(details),
-            cause="This platform does not report the number of pages of a completed export. Nothing was published.",
-            remedy="Set `site-path`, so that the `.html` files in the bundle are counted, or remove `min-pages`.",
-        )
-    if page_count < min_pages:
-        pages = pluralize(page_count, "page")
-        raise TooFewPages(f"the export has {pages}, fewer than the {min_pages:,} that `min-pages` asks for")
-    return None

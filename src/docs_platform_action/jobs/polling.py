@@ -4,7 +4,7 @@ from ..context import Context
 from ..errors import TimedOut, Unavailable
 from ..inputs.settings import WaitSettings
 from ..job import Job
-from ..models import AGENT, AgentJob, ExportJob
+from ..models import AgentJob, ExportJob
 from ..text import format_clock, pluralize
 from .progress import DisplayedEstimate
 from .schedule import Schedule
@@ -42,7 +42,7 @@ def poll(job: Job, settings: WaitSettings, context: Context) -> None:
 
 
 def _read(job: Job, deadline: float, context: Context) -> ExportJob | AgentJob:
-    if job.mode == AGENT:
+    if job.is_agent_job:
         agent_job = context.api.read_agent_job(job, deadline=deadline)
         job.update_agent(agent_job)
         return agent_job

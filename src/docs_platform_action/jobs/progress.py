@@ -4,7 +4,6 @@ from typing import Final, NamedTuple
 
 NOISE_POINTS: Final = 5.0  # a larger fall means that the job has restarted; a smaller one is noise
 CONFIRMING_READINGS: Final = 3  # consecutive readings that must show the fall: one alone may come from a server with old data
-MAX_RESTARTS: Final = 10
 
 RECENT_FRACTION: Final = 1 / 4
 MIN_RECENT_POINTS: Final = 3.0
@@ -16,8 +15,6 @@ STALL_FACTOR: Final = 2.0  # a job is stalled after this many times the longest 
 MIN_POINTS: Final = 5.0
 MIN_SECONDS: Final = 5.0
 """Minimum progress for the displayed estimate: rounding to whole percents and seconds changes neither by more than a fifth."""
-
-MAX_REMAINING_SECONDS: Final = 24 * 3600.0  # longer estimates are not displayed
 
 
 class Step(NamedTuple):
@@ -37,7 +34,7 @@ class PollingEstimate:
         self._last_at = began
         self._longest_gap = shortest_pause_seconds
         self._steps: list[Step] = []
-        self._consecutive_falls = self._restarts = 0
+        self._consecutive_falls = 0
 
     def update(self, at: float, percent: float | None) -> None:
         """Record a reading."""
@@ -51,7 +48,7 @@ class PollingEstimate:
         last = self._steps[-1]
         self._consecutive_falls = self._consecutive_falls + 1 if percent < last.percent - NOISE_POINTS else 0
         if self._consecutive_falls == CONFIRMING_READINGS:
-            self._steps, self._consecutive_falls, self._restarts = [step], 0, self._restarts + 1
+            self._steps, self._consecutive_falls = [step], 0
         elif percent > last.percent:
             if previous_at is not None and self.is_stalled(previous_at):
                 self._steps = [Step(previous_at, last.percent)]
@@ -59,11 +56,6 @@ class PollingEstimate:
             if len(self._steps) > 2 and last.percent - self._steps[-2].percent < MIN_STEP_POINTS:
                 self._steps.pop()
             self._steps.append(step)
-
-    @property
-    def is_reliable(self) -> bool:
-        """Whether the job has not restarted too often."""
-        return self._restarts <= MAX_RESTARTS
 
     def observed_seconds(self, now: float) -> float:
         """Return for how long the rate has been measured."""
@@ -131,5 +123,4 @@ class DisplayedEstimate:
         points, seconds = percent - start.percent, now - start.at
         if points < MIN_POINTS or seconds < MIN_SECONDS or percent >= 100:
             return None
-        remaining = (100 - percent) * seconds / points
-        return remaining if remaining <= MAX_REMAINING_SECONDS else None
+        return (100 - percent) * seconds / points

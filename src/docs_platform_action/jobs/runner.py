@@ -1,34 +1,34 @@
 """Runs the jobs of a step in parallel. If one fails, the others continue."""
 
 import contextlib
-import copy
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from ..context import Context
 from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, Unavailable, UnknownHost, internal_error
 from ..events import Events
-from ..inputs.settings import AgentSettings, ExportSettings
+from ..inputs.settings import JobSettings, Mode
 from ..job import MIN_LINK_SECONDS, Job
-from ..models import AGENT, EXPORT
 from ..signals import ABORT_GRACE_SECONDS
 from .agent import wait_for_agent
+from .collect import collect_site
 from .export import export_site
 
-Settings = ExportSettings | AgentSettings
+FUNCTIONS: Final[Mapping[Mode, Callable[[Job, JobSettings, Context], None]]] = {  # they raise the job's `ActionError`
+    Mode.EXPORT: export_site,
+    Mode.COLLECT: collect_site,
+    Mode.AGENT: wait_for_agent,
+}
 
 CLEANUP_GRACE_SECONDS: Final = 5.0
 """How long a cancelled delivery may remove its files. The runner sends its last signal after 7.5 s, and kills the process 2.5 s
 later (source: actions/runner, ProcessInvoker)."""
 
 START_GRACE_SECONDS: Final = 0.5  # how long a cancel waits for the response to a start request, which holds the job's id
-
-
-MAX_FAILED_RENEWALS: Final = 3
-"""Renewals of links at the end of a run that may fail in a row."""
+MAX_FAILED_RENEWALS: Final = 3  # in a row, at the end of a run
 
 
 class Runner(Events):
@@ -36,13 +36,13 @@ class Runner(Events):
 
     tick_seconds = 1.0
 
-    def __init__(self, jobs: Sequence[tuple[Job, Settings]], context: Context, *, max_parallel: int) -> None:
+    def __init__(self, jobs: Sequence[tuple[Job, JobSettings]], context: Context, *, max_parallel: int) -> None:
         self._jobs = self.unfinished = [job for job, _ in jobs]
         self._settings = dict(jobs)
         self._renewing: set[Job] = set()
         self._failed_renewals = 0  # in a row
         self._context = replace(context, events=Events(context.events, self))
-        self._queue: queue.SimpleQueue[tuple[Job, Settings]] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[Job, JobSettings]] = queue.SimpleQueue()
         for queued in jobs:
             self._queue.put(queued)
         self._max_parallel = max_parallel
@@ -58,15 +58,12 @@ class Runner(Events):
             if isinstance(first.failure, Unauthorized | Forbidden | UnknownHost) and first.job_id is None:
                 self._reject_queued_jobs(first.failure)
             else:
-                self._run_queue()
+                self._start_workers()
+                self._run_queued_jobs()
         finally:
             self._join_workers()
         if len(self._jobs) > 1:  # a single job has just renewed its link
             self._renew_links()
-
-    def _run_queue(self) -> None:
-        self._start_workers()
-        self._run_queued_jobs()
 
     def _join_workers(self) -> None:
         for worker in self._workers:  # also after a cancel: they may be cleaning up
@@ -75,33 +72,33 @@ class Runner(Events):
     def _renew_links(self) -> None:
         """Renew each link once that expired while other jobs ran, or is about to expire. Raises `Cancelled`."""
         renewed: set[Job] = set()
-        while expiring := self._expiring_jobs() - renewed:  # others may come close to their expiry meanwhile
-            renewed |= expiring
+        while expiring := [job for job in self._expiring_jobs() if job not in renewed]:  # others may be, meanwhile
             self._renewing = {*expiring}
-            for job in self._jobs:
-                if job in expiring:
-                    self._queue.put((job, self._settings[job]))
+            renewed |= self._renewing
+            for job in expiring:
+                self._queue.put((job, self._settings[job]))
             self._workers, self._max_workers = [], min(self._max_parallel, len(expiring)) - 1
             try:
-                self._run_queue()
+                self._start_workers()
+                self._run_queued_jobs()
             finally:
                 self._join_workers()
 
-    def _expiring_jobs(self) -> set[Job]:
+    def _expiring_jobs(self) -> list[Job]:
         self._context.clock.cancellation.check()
         now = self._context.clock.now()
         jobs = (job for job in self._jobs if job.failure is None and not job.has_short_link)
-        return {job for job in jobs if job.link_seconds(now) < MIN_LINK_SECONDS}
+        return [job for job in jobs if job.link_seconds(now) < MIN_LINK_SECONDS]
 
-    def _renew_link(self, job: Job, settings: ExportSettings) -> None:
+    def _renew_link(self, job: Job, settings: JobSettings) -> None:
         from ..bundle.deliver import Delivery, warn_of_link  # not needed before the first request
 
         if self._failed_renewals >= MAX_FAILED_RENEWALS:  # each may take `outage-tolerance`
             error = Unavailable(f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced, so it was not tried")
             warn_of_link(job, self._context, error)
         else:
-            is_renewed = Delivery(job, settings.delivery, self._context).renew_link()
-            self._failed_renewals = 0 if is_renewed else self._failed_renewals + 1
+            delivery = Delivery(job, settings.delivery, self._context)
+            self._failed_renewals = 0 if delivery.renew_link() else self._failed_renewals + 1
         self._renewing.discard(job)
 
     def tick(self) -> None:
@@ -137,34 +134,29 @@ class Runner(Events):
             self._run_queued_jobs()
 
     def _run_queued_jobs(self) -> None:
-        for job, settings in self._dequeued():
-            if job in self._renewing and isinstance(settings, ExportSettings):
-                self._renew_link(job, settings)
-            else:
-                self._run_job(job, settings)
-
-    def _dequeued(self) -> Iterator[tuple[Job, Settings]]:
         with contextlib.suppress(queue.Empty):
             while True:
-                yield self._queue.get_nowait()
+                job, settings = self._queue.get_nowait()
+                if job in self._renewing:
+                    self._renew_link(job, settings)
+                else:
+                    self._run_job(job, settings)
 
     def _reject_queued_jobs(self, error: ActionError) -> None:
         """Fail all other jobs like the first."""
         not_started = f"It was not started: {self._jobs[0].domain}, the first domain, failed for this reason."
-        for job, _ in self._dequeued():
-            job.failure = copy.copy(error)
-            job.failure.details = (*error.details, not_started)
+        for job in self._jobs[1:]:
+            job.failure = error.with_details(*error.details, not_started)
             self._end(job)
 
-    def _run_job(self, job: Job, settings: Settings) -> None:
+    def _run_job(self, job: Job, settings: JobSettings) -> None:
         context = self._context
         job.began_at = context.clock.monotonic()
         try:
             context.events.job_begun(job)
-            if isinstance(settings, ExportSettings):
-                export_site(job, settings, context)
-            else:
-                wait_for_agent(job, settings, context)
+            if job.job_id is not None:
+                context.events.job_known(job)
+            FUNCTIONS[settings.mode](job, settings, context)
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001  # a bug in one job must not stop the others
@@ -180,9 +172,12 @@ class Runner(Events):
             job.failure = job.failure or internal_error(error)
 
 
-def job_of(settings: Settings) -> Job:
+def job_of(settings: JobSettings) -> Job:
     """Return a new job for its settings."""
-    if isinstance(settings, ExportSettings):
-        masks_bundle_url = settings.delivery.mask_bundle_url
-        return Job(mode=EXPORT, domain=settings.domain, job_id=settings.job_id, masks_bundle_url=masks_bundle_url)
-    return Job(mode=AGENT, project_id=settings.project_id, job_id=settings.job_id)
+    return Job(
+        mode=settings.mode,
+        domain=settings.domain,
+        project_id=settings.project_id,
+        job_id=settings.job_id,
+        masks_bundle_url=settings.delivery.mask_bundle_url,
+    )

@@ -34,8 +34,8 @@ class Schedule:
 
     def __init__(self, settings: WaitSettings, *, began: float, has_just_started: bool) -> None:
         self._began = began
-        self._shortest_seconds = settings.shortest_pause_seconds
-        self._longest_seconds = settings.longest_pause_seconds
+        self._shortest_seconds = settings.poll_interval_seconds
+        self._longest_seconds = settings.max_poll_interval_seconds
         self._has_just_started = has_just_started
         self._scale = min(self._shortest_seconds, 1.0)  # of the constants in seconds
         self._estimate = PollingEstimate(began=began if has_just_started else None, shortest_pause_seconds=self._shortest_seconds)
@@ -48,9 +48,8 @@ class Schedule:
         """Return the pause after a reading at `now` that reported a status and, if not `None`, progress."""
         default = self._default_pause(now, status)
         self._estimate.update(now, percent)
-        has_progress = percent is not None and self._estimate.is_reliable
-        remaining = self._estimate.remaining_seconds(now) if has_progress else None
-        pause = self._pause_with_progress(now, remaining, default) if has_progress else default
+        remaining = self._estimate.remaining_seconds(now) if percent is not None else None
+        pause = self._pause_with_progress(now, remaining, default) if percent is not None else default
         endgame_seconds = ENDGAME * self._shortest_seconds
         if remaining is None or remaining > endgame_seconds:
             self._overdue_at = math.inf

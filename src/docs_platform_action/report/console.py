@@ -36,10 +36,12 @@ class Console:
         self._warning_numbers = itertools.count(1)  # `next` is atomic
         self._lock = threading.Lock()
 
-    def mask(self, secret: str, *, names: Sequence[str] = ()) -> None:
-        """Hide a secret in this log, and mask it in the log of the whole job. `names` stay visible by themselves."""
-        self.mask_in_job(secret)
-        self.redactor = Redactor({secret, *secret.splitlines()}, names=names)  # the runner also masks each line
+    def mask(self, secrets: Sequence[str], *, names: Sequence[str] = ()) -> None:
+        """Hide secrets in this log, and mask them in the log of the whole job. `names` stay visible by themselves."""
+        for secret in secrets:
+            self.mask_in_job(secret)
+        lines = {line for secret in secrets for line in secret.splitlines()}  # the runner also masks each line
+        self.redactor = Redactor({*secrets, *lines}, names=names)
 
     def mask_in_job(self, text: str) -> None:
         """Mask a text in the log of the whole job. Outside a workflow, the command would only reveal it."""

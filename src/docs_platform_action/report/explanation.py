@@ -42,13 +42,15 @@ def explanation(
 
 
 def collecting_hint(job: Job, view: View) -> str:
-    """Return how a later run can attach to the job, beside a link to this run. Empty if none can, or has to."""
+    """Return how a later run can collect the job, beside a link to this run. Empty if none can, or has to."""
     if job.failure is not None:
         hint = how_to_collect(job, job.failure, subject="The job")
     elif job.verdict == STARTED:
-        hint = f"Collect the job in a later step or run with `job-id: {job.job_id}`."
+        hint = f"Collect the job in a later step or run with `{job.inputs_to_collect}`."
     elif job.link_seconds(view.now) <= 0:
-        hint = f"By this runner's clock, the link has expired. Make a new one in a later step or run with `job-id: {job.job_id}`."
+        hint = (
+            f"By this runner's clock, the link has expired. Make a new one in a later step or run with `{job.inputs_to_collect}`."
+        )
     else:
         hint = ""
     return " ".join(filter(None, [view.show_prose(hint, about=job), link_to_run(view)])) if hint else ""

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..errors import ActionError, Cancelled, InternalError, InvalidInput, NotFound, TimedOut, Unavailable
 from ..job import NOT_STARTED, Job
-from ..models import AGENT, EXPORT, ExportJob
+from ..models import ExportJob
 from ..text import pluralize
 from .console import Console
 
@@ -40,7 +40,7 @@ def annotate_failures(console: Console, jobs: Iterable[Job]) -> None:
 def _title_of(job: Job, error: ActionError) -> str:
     """Return an annotation's title. It has no foreign text: the runner does not mask titles (source: actions/runner)."""
     outcome = error.failure_reason if isinstance(error, Cancelled) else f"{job.verdict}: {error.failure_reason}"
-    return f"{'Agent job' if job.mode == AGENT else 'Static export'} {outcome}"
+    return f"{'Agent job' if job.is_agent_job else 'Static export'} {outcome}"
 
 
 def jobs_with_shared_failure(jobs: Iterable[Job]) -> Sequence[Job]:
@@ -75,12 +75,13 @@ def advice_lines(job: Job, error: ActionError) -> list[str]:
 
 
 def how_to_collect(job: Job, error: ActionError, *, subject: str = "") -> str:
-    """Return how a later run can attach to a job that continues or has completed. Empty if no run can."""
+    """Return how a later run can collect a job that continues or has completed. Empty if no run can."""
     if job.job_id is None or isinstance(error, InvalidInput | NotFound):
         return ""
-    subject, attach = subject or f"Job {job.job_id}", f"with `job-id: {job.job_id}`"
-    if job.mode == EXPORT and job.status == ExportJob.COMPLETED:
-        return f"{subject} is completed. A run {attach} makes its bundle link without exporting again."
+    subject, collecting = subject or f"Job {job.job_id}", f"with `{job.inputs_to_collect}`"
+    if not job.is_agent_job and job.status == ExportJob.COMPLETED:
+        return f"{subject} is completed. A run {collecting} makes its bundle link without exporting again."
     if job.has_ended or not (job.was_started_here or job.status is not None):
         return ""
-    return f"{subject} continues at the platform. Collect it in a later run {attach}."
+    collect = "Wait for" if job.is_agent_job else "Collect"
+    return f"{subject} continues at the platform. {collect} it in a later run {collecting}."

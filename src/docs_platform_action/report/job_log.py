@@ -8,7 +8,7 @@ from typing import Final
 from ..clock import Clock
 from ..events import Events
 from ..job import Job
-from ..models import AGENT, API, AgentJob, ExportJob
+from ..models import API, AgentJob, ExportJob
 from ..text import (
     MAX_WORD_LENGTH,
     describe_retry,
@@ -47,7 +47,7 @@ class JobLog(Events):
         self._clock = clock
         self.job = job
         self._lock = threading.RLock()
-        self._known_statuses = (AgentJob if job.mode == AGENT else ExportJob).KNOWN_STATUSES
+        self._known_statuses = (AgentJob if job.is_agent_job else ExportJob).KNOWN_STATUSES
         self._explained_statuses: set[str] = set()
         self._logged_state: tuple[object, ...] = ()
         self._last_line_at = self._polling_since = self._phase_began = self._progress_logged_at = clock.monotonic()
@@ -79,7 +79,7 @@ class JobLog(Events):
                 f"{job.subject}: no progress for {format_clock(stalled_seconds)}",
                 f"It has been at {progress} since {format_time(now - timedelta(seconds=stalled_seconds), now)}.",
                 "The action keeps waiting until `timeout`.",
-                f"Check job {job.job_id} in the dashboard. To attach to it later, use `job-id: {job.job_id}`.",
+                f"Check job {job.job_id} in the dashboard. To collect it later, use `{job.inputs_to_collect}`.",
             ]
             self.warning(job, lines)
 
@@ -91,9 +91,9 @@ class JobLog(Events):
 
     def job_known(self, job: Job) -> None:
         if job.was_started_here:
-            self._note(f"Job {job.job_id} started (attach to it later with job-id: {job.job_id})")
-        elif job.mode != AGENT:  # the title names an agent job
-            self._note(f"Attaching to job {job.job_id}.")
+            self._note(f"Job {job.job_id} started (collect it later with {job.inputs_to_collect})")
+        elif not job.is_agent_job:  # the title names an agent job
+            self._note(f"Collecting job {job.job_id}.")
 
     def not_waiting(self, job: Job) -> None:
         self._note("Not waiting for the job, because `wait` is `false`.")
@@ -113,7 +113,7 @@ class JobLog(Events):
     def job_ended(self, job: Job) -> None:
         if job.pr_link is not None:
             self._console.redactor.show([job.pr_link])
-        if job.mode == AGENT and job.failure is None:
+        if job.is_agent_job and job.failure is None:
             self._note(f"Pull request: {job.pr_link}" if job.pr_link else "No pull request.")
 
     def warning(self, job: Job, lines: Sequence[str]) -> None:
@@ -144,7 +144,7 @@ class JobLog(Events):
         if job.masks_bundle_url and self._console.in_workflow:
             self._note(  # source: GitHub's documentation of job outputs
                 "The link is masked, because `mask-bundle-url` is set: later steps of this job can read it, but GitHub drops job "
-                f"outputs that contain it, also `results`. Another job can make a new link with `job-id: {job.job_id}`."
+                f"outputs that contain it, also `results`. Another job can make a new link with `{job.inputs_to_collect}`."
             )
         elif job.masks_bundle_url:
             self._note("Outside a workflow, `mask-bundle-url` hides the link only if OUTPUT_ENV_FILE is set.")

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from ..errors import DENIED_CAUSE, ActionError, Cancelled
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
-from ..models import AGENT
 from ..text import as_sentence, format_bytes, format_clock, format_time, link_target, pluralize
 from .appending import UNREAD, UNREAD_CAUSE, append, open_to_append
 from .explanation import CAUTION, WARNING, alert, collecting_hint, explanation, link_to_run
@@ -96,7 +95,7 @@ def _rows(job: Job, view: View, duration_seconds: float | None) -> Iterator[tupl
     show, source, downloaded = view.show, job.agent_job, job.downloaded
     if source is not None:
         yield from (("Repository", show(source.repository)), ("Branch", show(source.ref)), ("Model", show(source.model)))
-    yield from (("Job", show(job.job_id) if job.mode != AGENT else ""), ("Status", show(job.status)))
+    yield from (("Job", show(job.job_id) if not job.is_agent_job else ""), ("Status", show(job.status)))
     yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
     yield "Duration", format_clock(duration_seconds) if duration_seconds is not None and duration_seconds >= 1 else ""
     if job.bundle is not None and job.failure is None:
@@ -108,7 +107,7 @@ def _rows(job: Job, view: View, duration_seconds: float | None) -> Iterator[tupl
     yield "Helm values", show(job.values_file)
     if job.pr_link is not None:
         yield "Pull request", f"[{show(job.pr_link)}](<{link_target(job.pr_link)}>)"
-    elif job.mode == AGENT and job.has_ended:
+    elif job.is_agent_job and job.has_ended:
         yield "Pull request", "none"
 
 

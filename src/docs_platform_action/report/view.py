@@ -61,4 +61,4 @@ class View:
 
 
 def _with_code(escaped: str) -> str:
-    return re.sub(r"\\`((?:[A-Za-z0-9 ./-]|:(?= |\\`)|\\_)+)\\`", lambda code: f"`{code[1]}`".replace("\\_", "_"), escaped)
+    return re.sub(r"\\`((?:[A-Za-z0-9 .,/-]|:(?= |\\`)|\\_)+)\\`", lambda code: f"`{code[1]}`".replace("\\_", "_"), escaped)

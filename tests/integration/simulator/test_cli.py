@@ -136,7 +136,7 @@ def test_an_unknown_option_is_refused_with_the_nearest(option: str, hint: str) -
 
 def test_the_command_that_it_prints_runs_the_action() -> None:
     with program("--export-seconds", "0", "--key", "it's-a-key") as (_, banner):
-        command = banner[banner.index("\nenv ") : banner.index("\n\nExport mode")]
+        command = banner[banner.index("\nINPUT_") : banner.index("\n\nMode export")]
         ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -189,10 +189,10 @@ def test_with_tls_it_prints_where_the_authority_is(tmp_path: Path) -> None:
 def test_the_command_with_tls_runs_the_action_with_the_authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with program("--export-seconds", "0", "--tls", "--ca-file", "ca.pem") as (_, banner):
-        command = banner[banner.index("\nenv ") : banner.index("\n\nExport mode")]
+        command = banner[banner.index("\nINPUT_") : banner.index("\n\nMode export")]
         ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
 
-    assert "INPUT_CA-BUNDLE=ca.pem" in command
+    assert "INPUT_CA_BUNDLE=ca.pem" in command
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 

@@ -10,8 +10,9 @@ from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import ActionError
 from docs_platform_action.http.pacing import Pacer
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import AGENT, API, EXPORT
+from docs_platform_action.models import API
 from tests.faults import Operation
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import RecordedEvents, http_client
@@ -46,7 +47,7 @@ class Talk:
         **options: Any,
     ) -> None:
         self.clock = VirtualClock()
-        self.job = job or Job(mode=EXPORT, domain=DOMAIN, job_id=EXPORT_ID)
+        self.job = job or Job(mode=Mode.EXPORT, domain=DOMAIN, job_id=EXPORT_ID)
         self.events = RecordedEvents()
         self.sent: list[Sent] = []
         self.times: list[float] = []
@@ -100,14 +101,14 @@ class Talk:
 
 
 def agent_job(job_id: str = AGENT_ID) -> Job:
-    return Job(mode=AGENT, project_id=PROJECT, job_id=job_id, began_at=BEGINNING)
+    return Job(mode=Mode.AGENT, project_id=PROJECT, job_id=job_id, began_at=BEGINNING)
 
 
-def attached_job() -> Job:
+def collected_job() -> Job:
     """Return an export of another run that this run has just begun to wait for."""
-    return Job(mode=EXPORT, job_id=EXPORT_ID, began_at=BEGINNING)
+    return Job(mode=Mode.COLLECT, job_id=EXPORT_ID, began_at=BEGINNING)
 
 
 def started_job(clock_time: float = BEGINNING) -> Job:
     """Return a job that this run has just started."""
-    return Job(mode=EXPORT, domain=DOMAIN, job_id=EXPORT_ID, started_at=clock_time)
+    return Job(mode=Mode.EXPORT, domain=DOMAIN, job_id=EXPORT_ID, started_at=clock_time)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from admin_api_simulator import Fault
 from docs_platform_action.api.admin_api import BUNDLE_TIMEOUTS
 from docs_platform_action.errors import BadResponse
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, is_job_id
+from docs_platform_action.models import is_job_id
 from tests.faults import Operation
 from tests.unit.api.talk import Talk, agent_job
 from tests.virtual_platform import API_URL
@@ -35,7 +36,7 @@ class TestStart:
         assert sent(talk)[0][2] == b'{"version": "v2", "domain": "docs.example.com"}'
 
     def test_the_job_of_another_domain_is_a_bad_response(self) -> None:
-        other = Job(mode=EXPORT, domain="other.example.com")
+        other = Job(mode=Mode.EXPORT, domain="other.example.com")
         talk = Talk(Fault(json={"jobId": "se_1"}, headers={"X-Request-Id": "7f3a"}), others=[other])
         talk.api.start_export(other, {})
 
@@ -109,7 +110,7 @@ class TestPaths:
 
     @given(st.text(min_size=1).filter(is_job_id))
     def test_any_identifier_is_one_segment_that_reads_back(self, identifier: str) -> None:
-        talk = Talk(Fault(json={"status": "x"}), job=Job(mode=EXPORT, job_id=identifier))
+        talk = Talk(Fault(json={"status": "x"}), job=Job(mode=Mode.EXPORT, job_id=identifier))
 
         talk.read()
 

@@ -16,11 +16,11 @@ from docs_platform_action.errors import (
     Unauthorized,
     Unavailable,
 )
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT
 from tests.faults import BY_NAME, HTML, Operation
 from tests.keys import ADMIN_KEY
-from tests.unit.api.talk import Talk, agent_job, attached_job, started_job
+from tests.unit.api.talk import Talk, agent_job, collected_job, started_job
 from tests.virtual_platform import API_URL, Trouble
 from tests.virtual_time import BEGINNING
 
@@ -111,14 +111,14 @@ class TestAnExportThatRunsAlready:
         ],
     )
     def test_its_id_and_how_to_collect_it_are_shown(self, body: dict[str, object]) -> None:
-        talk = Talk(Fault(status=409, json=body), job=Job(mode=EXPORT, domain="docs.example.com"))
+        talk = Talk(Fault(status=409, json=body), job=Job(mode=Mode.EXPORT, domain="docs.example.com"))
 
         error = talk.failure(Operation.START)
 
         assert (type(error), talk.job.job_id, len(talk.sent)) == (Rejected, None, 1)
         assert "already runs" in error.summary
         assert "another export is in progress" in error.details[0]
-        assert "`job-id: se_9`" in error.remedy
+        assert "`mode: collect, job-id: se_9`" in error.remedy
 
     def test_without_an_id_the_dashboard_has_it(self) -> None:
         error = Talk(Fault(status=409, json={"error": "busy"})).failure(Operation.START)
@@ -237,7 +237,7 @@ class TestWebPages:
 
 class TestNotFound:
     @pytest.mark.parametrize("operation", [Operation.READ_EXPORT, Operation.BUNDLE, Operation.READ_AGENT])
-    @pytest.mark.parametrize("job", [started_job, attached_job])
+    @pytest.mark.parametrize("job", [started_job, collected_job])
     def test_it_is_retried_for_30_s_after_the_start_or_the_beginning_of_the_wait(self, job: Any, operation: Operation) -> None:
         unknown = Fault(status=404, json={"error": "job not found"})
         talk = Talk(unknown, job=job_for(operation) if operation is Operation.READ_AGENT else job(), jitter=lambda _: 100)
@@ -248,7 +248,7 @@ class TestNotFound:
 
     def test_it_is_reported_as_such_after_a_shorter_tolerance(self) -> None:
         unknown = Fault(status=404, json={"error": "job not found"}, headers={"X-Request-Id": "r-1"})
-        talk = Talk(unknown, job=attached_job(), tolerance=10)
+        talk = Talk(unknown, job=collected_job(), tolerance=10)
 
         error = talk.failure()
 
@@ -256,10 +256,21 @@ class TestNotFound:
 
     @pytest.mark.parametrize("operation", [Operation.READ_EXPORT, Operation.BUNDLE])
     def test_later_it_is_final_at_once(self, operation: Operation) -> None:
-        talk = Talk(Fault(status=404), job=Job(mode=EXPORT, job_id="se_1", began_at=BEGINNING - 30))
+        talk = Talk(Fault(status=404), job=Job(mode=Mode.EXPORT, job_id="se_1", began_at=BEGINNING - 30))
 
         assert isinstance(talk.failure(operation), NotFound)
         assert len(talk.sent) == 1
+
+    @pytest.mark.parametrize(("status", "is_deleted"), [("completed", True), ("running", False), (None, False)])
+    def test_of_a_job_that_was_completed_the_message_names_the_deletion(self, status: str | None, is_deleted: bool) -> None:
+        job = Job(mode=Mode.COLLECT, job_id="se_1", status=status, began_at=BEGINNING - 30)
+        talk = Talk(Fault(status=404), job=job)
+        talk.api.has_answered = True
+
+        error = talk.failure(Operation.BUNDLE)
+
+        assert (type(error), len(talk.sent)) == (NotFound, 1)
+        assert ("deleted" in error.summary, "`mode: collect, job-id: se_1`" in error.remedy) == (is_deleted, not is_deleted)
 
     @pytest.mark.parametrize("body", ["<html>", '{"error": "no such endpoint"}', '{"detail": "Not Found"}', ""])
     def test_of_a_start_without_the_apis_words_the_message_starts_with_base_url(self, body: str) -> None:
@@ -275,7 +286,7 @@ class TestNotFound:
     @pytest.mark.parametrize("operation", [Operation.START, Operation.READ_EXPORT, Operation.READ_AGENT])
     @pytest.mark.parametrize("version", ["/v1", "/api/v2"])
     def test_a_version_in_base_url_is_too_many(self, version: str, operation: Operation) -> None:
-        job = agent_job() if operation is Operation.READ_AGENT else attached_job()
+        job = agent_job() if operation is Operation.READ_AGENT else collected_job()
         talk = Talk(Fault(status=404, json={"error": "Not Found"}), base_url=f"{API_URL}{version}", job=job)
 
         error = talk.failure(operation)

@@ -13,8 +13,9 @@ from docs_platform_action.api.answers import Call
 from docs_platform_action.errors import ActionError, Unavailable
 from docs_platform_action.http.pacing import GAP_SECONDS
 from docs_platform_action.http.transport import Request
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, ExportJob
+from docs_platform_action.models import ExportJob
 from tests.faults import Operation
 from tests.unit.api.talk import Talk
 from tests.virtual_platform import Sent, Trouble
@@ -40,7 +41,7 @@ class Crowd(Talk):
             tolerance=tolerance,
             seconds=0.01,
             jitter=lambda ceiling: drawn.uniform(0, ceiling),
-            job=Job(mode=EXPORT),
+            job=Job(mode=Mode.EXPORT),
             others=others,
         )
         self._reply = reply
@@ -62,7 +63,7 @@ class Crowd(Talk):
                 for number in range(times):
                     self.clock.sleep(10 if number else 0)
                     request = Request(method="GET", url=f"/{name}")
-                    self.api.send(Call(job=Job(mode=EXPORT), request=request, read=ExportJob.from_json, is_start=is_start))
+                    self.api.send(Call(job=Job(mode=Mode.EXPORT), request=request, read=ExportJob.from_json, is_start=is_start))
             except ActionError as caught:
                 error = caught
             self.ended[name] = (self.clock.elapsed, error)
@@ -145,7 +146,7 @@ class TestRoom:
 
     @pytest.mark.parametrize("full", [FULL, later(7), later(86400)])
     def test_a_start_waits_while_the_platform_works_on_another_job_and_then_for_the_tolerance(self, full: Fault) -> None:
-        other = Job(mode=EXPORT, job_id="se_2")
+        other = Job(mode=Mode.EXPORT, job_id="se_2")
         crowd = Crowd(only("more", full), tolerance=60, others=(other,))
 
         def complete() -> None:
@@ -158,14 +159,14 @@ class TestRoom:
         assert crowd.ended["more"][0] == pytest.approx(1060, abs=5)
 
     def test_it_succeeds_once_there_is_room(self) -> None:
-        crowd = Crowd(only("more", FULL, until=500), tolerance=60, others=(Job(mode=EXPORT, job_id="se_2"),))
+        crowd = Crowd(only("more", FULL, until=500), tolerance=60, others=(Job(mode=Mode.EXPORT, job_id="se_2"),))
 
         crowd.clock.run(crowd.calls("more", is_start=True))
 
         assert crowd.ended["more"] == (pytest.approx(515, abs=20), None)
 
     def test_that_it_waits_is_announced_without_an_end(self) -> None:
-        talk = Talk(*[FULL] * 30, None, others=[Job(mode=EXPORT, job_id="se_2")])
+        talk = Talk(*[FULL] * 30, None, others=[Job(mode=Mode.EXPORT, job_id="se_2")])
 
         talk.call(Operation.START)
 
@@ -175,10 +176,10 @@ class TestRoom:
     @pytest.mark.parametrize(
         "other",
         [
-            Job(mode=EXPORT),
-            Job(mode=EXPORT, job_id="se_2", status="completed"),
-            Job(mode=EXPORT, job_id="se_2", status="failed"),
-            Job(mode=EXPORT, job_id="se_2", ended_at=1.0),
+            Job(mode=Mode.EXPORT),
+            Job(mode=Mode.EXPORT, job_id="se_2", status="completed"),
+            Job(mode=Mode.EXPORT, job_id="se_2", status="failed"),
+            Job(mode=Mode.EXPORT, job_id="se_2", ended_at=1.0),
         ],
         ids=["not started", "completed", "failed", "given up"],
     )
@@ -190,7 +191,7 @@ class TestRoom:
         assert crowd.ended["more"][0] == pytest.approx(60, abs=1)
 
     def test_another_error_than_a_refusal_is_an_outage(self) -> None:
-        crowd = Crowd(only("more", later(20, 503)), tolerance=60, others=(Job(mode=EXPORT, job_id="se_2"),))
+        crowd = Crowd(only("more", later(20, 503)), tolerance=60, others=(Job(mode=Mode.EXPORT, job_id="se_2"),))
 
         crowd.clock.run(crowd.calls("more", is_start=True))
 

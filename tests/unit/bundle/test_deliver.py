@@ -34,10 +34,10 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.http.client import Response
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
+from docs_platform_action.inputs.settings import DeliverySettings, Mode, OutputPath
 from docs_platform_action.job import BUNDLE as BUNDLE_PHASE
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
-from docs_platform_action.models import EXPORT, Bundle, Downloaded
+from docs_platform_action.models import Bundle, Downloaded
 from docs_platform_action.ownership import Owner
 from docs_platform_action.redaction import Redactor
 from tests.archives import SEVEN_ZIP, SMALL_SITE, Site, tar, zipped
@@ -126,7 +126,7 @@ class Delivery:
         self.storage = Storage(*archives or [TAR])
         self.clock = VirtualClock()
         self.clock.cancellation = self.cancellation = CountedCancellation()
-        self.job = Job(mode=EXPORT, domain="docs.example.com", job_id="se_1", status="completed", bundle=BUNDLE)
+        self.job = Job(mode=Mode.EXPORT, domain="docs.example.com", job_id="se_1", status="completed", bundle=BUNDLE)
         self.events = RecordedEvents()
 
     def settings(self, names: Mapping[str, str], min_pages: int | None = None) -> DeliverySettings:
@@ -177,7 +177,7 @@ def delivery(tmp_path: Path) -> Delivery:
     return Delivery(tmp_path)
 
 
-ALL = {"bundle": "out/bundle", "site": "out/site", "values": "deploy/values.yaml"}
+ALL = {"bundle_path": "out/bundle", "site_path": "out/site", "values_file": "deploy/values.yaml"}
 SAVED = ["out", "out/bundle"]
 SITE = ["site", *(f"site/{name}" for name in ("assets", "guide", "guide/empty.txt", "guide/home.html", "guide/start.html"))]
 SITE += ["site/index.html", "site/latest"]
@@ -194,9 +194,9 @@ LEFT = {
     ("names", "files", "announced"),
     [
         ({}, [], []),
-        ({"bundle": "out/bundle"}, SAVED, ["downloading", "downloaded", "archive_saved"]),
-        ({"site": "site"}, SITE, ["downloading", "downloaded", "unpacking", "unpacked"]),
-        ({"values": "v"}, ["v"], ["values_written"]),
+        ({"bundle_path": "out/bundle"}, SAVED, ["downloading", "downloaded", "archive_saved"]),
+        ({"site_path": "site"}, SITE, ["downloading", "downloaded", "unpacking", "unpacked"]),
+        ({"values_file": "v"}, ["v"], ["values_written"]),
         (
             ALL,
             LEFT[tuple(ALL.values())],
@@ -218,16 +218,16 @@ def test_what_is_asked_for_is_delivered_and_recorded(
 
     job = delivery.job
     assert (delivery.files, delivery.warnings) == (files, [])
-    assert delivery.paths == tuple(names.get(name) for name in ("bundle", "site", "values"))
+    assert delivery.paths == tuple(names.get(name) for name in ("bundle_path", "site_path", "values_file"))
     assert job.downloaded == (Downloaded(size=len(archive), sha256=hashlib.sha256(archive).hexdigest()) if downloads else None)
-    assert job.site_files == (3 if "site" in names else None)
+    assert job.site_files == (3 if "site_path" in names else None)
     assert delivery.names == [name for name in announced if name != "unpacking" or unpacks]
     assert [phase.name for phase in job.phases] == [DOWNLOAD] * downloads + [UNPACK] * unpacks
     assert delivery.storage.requested == [BUNDLE.url] * downloads
-    if "bundle" in names:
+    if "bundle_path" in names:
         assert (delivery.workspace / "out" / "bundle").read_bytes() == archive
-    if "site" in names:
-        assert (delivery.workspace / names["site"] / "index.html").read_bytes() == SMALL_SITE.files["index.html"]
+    if "site_path" in names:
+        assert (delivery.workspace / names["site_path"] / "index.html").read_bytes() == SMALL_SITE.files["index.html"]
 
 
 @TAR_AND_ZIP
@@ -274,7 +274,7 @@ class TestRefusedArchive:
         assert delivery.job.downloaded == Downloaded(size=len(archive), sha256=hashlib.sha256(archive).hexdigest())
         assert (delivery.names.count("downloaded"), delivery.names.count("archive_saved")) == (1, 1)
 
-    @pytest.mark.parametrize(("names", "min_pages"), [(ALL, 1), ({"site": "out/site"}, None)])
+    @pytest.mark.parametrize(("names", "min_pages"), [(ALL, 1), ({"site_path": "out/site"}, None)])
     def test_it_is_not_kept_if_its_pages_cannot_be_counted_or_nobody_asks(
         self, delivery: Delivery, names: dict[str, str], min_pages: int | None
     ) -> None:
@@ -303,7 +303,7 @@ class TestMinPages:
 def test_the_only_folder_of_a_site_is_warned_of(delivery: Delivery) -> None:
     delivery.storage = Storage(tar(Site(files={"docs/index.html": b"", "docs/a/index.html": b""})))
 
-    delivery({"site": "out/site"})
+    delivery({"site_path": "out/site"})
 
     ((_, remedy, _),) = delivery.warnings
     assert "`out/site/docs`" in remedy
@@ -347,16 +347,21 @@ def fill_the_site(workspace: Path) -> None:
 
 
 FAULTS: Mapping[str, tuple[dict[str, str], Hook, type[ActionError], Sequence[str]]] = {
-    "The disk is full": ({"bundle": "x/b"}, fills(".b."), DownloadFailed, []),
+    "The disk is full": ({"bundle_path": "x/b"}, fills(".b."), DownloadFailed, []),
     "The disk is full when the site is written": (ALL, fills("start.html"), InternalError, []),
-    "The disk is full when the values are written": ({"values": "x/v"}, fills(".v."), InternalError, []),
-    "The folder of the bundle became a file": ({"bundle": "x/y"}, at_once(lambda w: (w / "x").touch()), DownloadFailed, ["x"]),
-    "The folder of the site became a file": ({"site": "x/y"}, at_once(lambda w: (w / "x").touch()), InternalError, ["x"]),
-    "The bundle became a folder": ({"bundle": "b"}, at_once(lambda w: (w / "b").mkdir()), DownloadFailed, ["b"]),
-    "The values became a folder": ({"values": "v"}, at_once(lambda w: (w / "v").mkdir()), InternalError, ["v"]),
+    "The disk is full when the values are written": ({"values_file": "x/v"}, fills(".v."), InternalError, []),
+    "The folder of the bundle became a file": (
+        {"bundle_path": "x/y"},
+        at_once(lambda w: (w / "x").touch()),
+        DownloadFailed,
+        ["x"],
+    ),
+    "The folder of the site became a file": ({"site_path": "x/y"}, at_once(lambda w: (w / "x").touch()), InternalError, ["x"]),
+    "The bundle became a folder": ({"bundle_path": "b"}, at_once(lambda w: (w / "b").mkdir()), DownloadFailed, ["b"]),
+    "The values became a folder": ({"values_file": "v"}, at_once(lambda w: (w / "v").mkdir()), InternalError, ["v"]),
     "The site was filled": (ALL, before_the_end(fill_the_site), InternalError, [*SAVED, "out/site", "out/site/other.html"]),
-    "The site became a file": ({"site": "s"}, before_the_end(lambda w: (w / "s").touch()), InternalError, ["s"]),
-    "The site became a link": ({"site": "s"}, before_the_end(lambda w: (w / "s").symlink_to("x")), InternalError, ["s"]),
+    "The site became a file": ({"site_path": "s"}, before_the_end(lambda w: (w / "s").touch()), InternalError, ["s"]),
+    "The site became a link": ({"site_path": "s"}, before_the_end(lambda w: (w / "s").symlink_to("x")), InternalError, ["s"]),
 }
 """What is delivered, a fault of the file system or another process, the failure, and what is left in the workspace."""
 
@@ -392,7 +397,13 @@ class TestDiskSpace:
 
     @pytest.mark.parametrize(
         ("pack", "names", "times"),
-        [(tar, {"site": "s"}, 1), (tar, {"bundle": "b"}, 1), (tar, ALL, 1), (zip_stored, {"site": "s"}, 2), (zip_stored, ALL, 1)],
+        [
+            (tar, {"site_path": "s"}, 1),
+            (tar, {"bundle_path": "b"}, 1),
+            (tar, ALL, 1),
+            (zip_stored, {"site_path": "s"}, 2),
+            (zip_stored, ALL, 1),
+        ],
         ids=["a tar's site", "an archive", "a tar and its site", "a zip's site", "a zip and its site"],
     )
     def test_one_too_small_for_what_is_written_there_is_reported_at_once(
@@ -425,7 +436,7 @@ class TestDiskSpace:
         delivery = Delivery(tmp_path, archive)
         self.disk(monkeypatch, *[10**9] * looks, 0)
 
-        error = delivery.failure({"site": "x/site"})
+        error = delivery.failure({"site_path": "x/site"})
 
         assert (type(error), error.cause, delivery.files) == (DiskTooSmall, DISK_FULL["cause"], [])
 
@@ -435,14 +446,14 @@ class TestDiskSpace:
         delivery.storage = Storage(ZIP)
         self.disk(monkeypatch, len(ZIP) - 1)
 
-        assert isinstance(delivery.failure({"site": "s"}), InvalidBundle)
+        assert isinstance(delivery.failure({"site_path": "s"}), InvalidBundle)
         assert "downloaded" not in delivery.names
 
     def test_a_zip_archive_that_is_not_kept_and_does_not_fit_leaves_nothing(self, delivery: Delivery) -> None:
         delivery.storage = Storage(ZIP)
 
         with files_of_at_most(len(ZIP) - 1):
-            error = delivery.failure({"site": "x/site"})
+            error = delivery.failure({"site_path": "x/site"})
 
         assert (type(error), error.cause, delivery.files) == (InternalError, DISK_FULL["cause"], [])
 
@@ -457,7 +468,7 @@ def test_a_zip_archive_that_is_not_kept_has_no_name(delivery: Delivery, monkeypa
 
     monkeypatch.setattr(deliver, "zip_entries", entries)
 
-    delivery({"site": "out/site"})
+    delivery({"site_path": "out/site"})
 
     assert [name.startswith("out/.site.") for name in seen] == [False, True]
     assert seen[0] == "out"
@@ -466,7 +477,9 @@ def test_a_zip_archive_that_is_not_kept_has_no_name(delivery: Delivery, monkeypa
 class TestLink:
     """A link with less than a minute left is replaced before it is written anywhere, once."""
 
-    MODES = pytest.mark.parametrize("names", [{}, {"bundle": "b"}, {"values": "v"}, {"site": "s", "values": "v"}])
+    MODES = pytest.mark.parametrize(
+        "names", [{}, {"bundle_path": "b"}, {"values_file": "v"}, {"site_path": "s", "values_file": "v"}]
+    )
 
     @MODES
     @pytest.mark.parametrize("remaining", [59.9, 0, -600])
@@ -479,7 +492,7 @@ class TestLink:
         assert (job.bundle, job.has_short_link, delivery.storage.made, delivery.warnings) == (FRESH, False, [], [])
         assert [name for name in delivery.names if name.startswith("link_")] == ["link_expired", "link_renewed"]
         assert job.phases[-1].name == BUNDLE_PHASE
-        if "values" in names:
+        if "values_file" in names:
             assert (delivery.link_in_values, delivery.names.count("values_written")) == (FRESH.url, 1)
 
     def test_one_that_expires_during_the_download_is_replaced_after_the_site_is_published(self, delivery: Delivery) -> None:
@@ -499,7 +512,7 @@ class TestLink:
         delivery.job.bundle = bundle
         delivery.clock.advance(passed)
 
-        delivery({"values": "v"})
+        delivery({"values_file": "v"})
 
         assert (delivery.job.bundle, delivery.storage.made) == (bundle, [FRESH])
 
@@ -529,7 +542,7 @@ class TestLink:
         (lines,) = delivery.warnings
         assert ("se_1" in lines[-1], lines[-1] == error.remedy) == (isinstance(error, Unavailable), isinstance(error, NotFound))
         assert delivery.job.bundle == BUNDLE
-        if "values" in names:
+        if "values_file" in names:
             assert f"{BUNDLE.expires:%H:%M:%S}" in (delivery.workspace / "v").read_text()
             assert delivery.link_in_values == BUNDLE.url
 
@@ -537,16 +550,16 @@ class TestLink:
         delivery.storage.made = [Cancelled("cancelled")]
         delivery.clock.advance(3600)
 
-        assert isinstance(delivery.failure({"values": "v"}), Cancelled)
+        assert isinstance(delivery.failure({"values_file": "v"}), Cancelled)
         assert (delivery.files, delivery.warnings) == ([], [])
 
     @pytest.mark.parametrize("is_full", [False, True])
     def test_at_the_end_of_the_run_the_values_file_is_written_again(self, delivery: Delivery, is_full: bool) -> None:
-        delivery({"values": "v"})
+        delivery({"values_file": "v"})
         delivery.clock.advance(3600)
 
         with files_of_at_most(1) if is_full else contextlib.nullcontext():
-            assert delivery.of(delivery.settings({"values": "v"})).renew_link() is not is_full
+            assert delivery.of(delivery.settings({"values_file": "v"})).renew_link() is not is_full
 
         link = BUNDLE if is_full else FRESH
         assert (delivery.job.bundle, delivery.link_in_values) == (link, link.url)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from docs_platform_action.bundle.helm_values import values_text
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, Bundle
+from docs_platform_action.models import Bundle
 from tests.hostile import YAML as YAML_LOOKALIKES
 from tests.virtual_time import NOON
 
@@ -27,7 +28,7 @@ def written(
     *, url: str = LINK, version: str | None = None, domain: str | None = None, job_id: str = "se_1", **bundle: Any
 ) -> str:
     """Return the values file of a job, at noon."""
-    job = Job(mode=EXPORT, domain=domain, job_id=job_id, bundle=Bundle(url=url, **bundle))
+    job = Job(mode=Mode.EXPORT, domain=domain, job_id=job_id, bundle=Bundle(url=url, **bundle))
     return values_text(job, version, NOON)
 
 

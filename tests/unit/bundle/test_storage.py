@@ -14,8 +14,8 @@ from docs_platform_action.errors import Cancelled, DownloadFailed
 from docs_platform_action.http.client import HttpClient, Response
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.transport import Exchange, Transport
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT
 from docs_platform_action.redaction import Redactor
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import FakeTransport, RecordedEvents, Redirecting, context
@@ -45,7 +45,7 @@ class FakeStorage:
         return self._proxies
 
     def open(self, url: str, headers: Mapping[str, str] | None = None) -> AbstractContextManager[tuple[Response, str]]:
-        return request_bundle(url, headers or {}, Job(mode=EXPORT), self._context, within_seconds=60)
+        return request_bundle(url, headers or {}, Job(mode=Mode.EXPORT), self._context, within_seconds=60)
 
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[Response, str, bytes]:
         with self.open(url, headers) as (response, address):

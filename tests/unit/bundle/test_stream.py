@@ -20,8 +20,9 @@ from docs_platform_action.bundle.stream import MAX_BUNDLE_BYTES, MIN_PROGRESS_BY
 from docs_platform_action.errors import ActionError, Advice, Cancelled, DownloadFailed, Rejected
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.transport import Exchange, Received, Transport
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import EXPORT, STORAGE, Bundle, Downloaded
+from docs_platform_action.models import STORAGE, Bundle, Downloaded
 from tests.unit.bundle.test_storage import NOW, PAST, RECENT, sleep_within
 from tests.unit.fakes import RecordedEvents, context, http_client
 from tests.virtual_time import NOON, VirtualClock
@@ -146,7 +147,7 @@ class Fetch:
         self.clock, self.events = VirtualClock(), RecordedEvents()
         self.storage = FakeStorage(self.clock, script, tolerance)
         self.archive, self.read = io.BytesIO(), b""
-        self.job = Job(mode=EXPORT, job_id="se_1", bundle=Bundle(url=self.storage.links[0]))
+        self.job = Job(mode=Mode.EXPORT, job_id="se_1", bundle=Bundle(url=self.storage.links[0]))
         client = http_client(self.storage, clock=self.clock)
         shared = context(self.clock, self.events, api=self.storage, client=client)
         self.stream = BundleStream(self.job, shared, cast("Any", self.archive))

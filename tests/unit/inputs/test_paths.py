@@ -5,23 +5,21 @@
 
 import contextlib
 import errno
+import io
 import os
+import re
 import tempfile
+from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from docs_platform_action.inputs.paths import (
-    MIN_FREE_BYTES,
-    is_usable,
-    overlaps,
-    overlaps_with_env_file,
-    quoted,
-    read_path,
-    read_target,
-)
+from docs_platform_action.inputs.paths import PROBE_BYTES, load_certificates, overlaps, resolve, resolve_targets
 from docs_platform_action.inputs.settings import OutputPath
 
 
@@ -56,10 +54,11 @@ class Runner:
         return value.format(workspace=self.workspace, temporary=self.temporary, elsewhere=self.elsewhere, domain="{domain}")
 
     def path(self, value: str) -> OutputPath:
-        return read_path(self.full(value), self.roots)
+        return resolve(self.full(value), self.roots)
 
     def target(self, value: str, *, is_folder: bool) -> OutputPath:
-        return read_target(self.full(value), self.roots, is_folder=is_folder)
+        (target,) = resolve_targets(self.full(value), self.roots, [None], is_folder=is_folder)
+        return target
 
 
 @pytest.fixture
@@ -88,51 +87,43 @@ class TestWhereItLeads:
         assert runner.path(value) == OutputPath(path=path, root=runner.temporary, name=str(path))
 
     def test_a_temporary_folder_inside_the_workspace_has_the_workspaces_names(self, runner: Runner) -> None:
-        target = read_path(f"{runner.workspace}/temp/bundle", [runner.workspace, runner.workspace / "temp"])
+        target = resolve(f"{runner.workspace}/temp/bundle", [runner.workspace, runner.workspace / "temp"])
 
         assert (target.root, target.name) == (runner.workspace, "temp/bundle")
 
     def test_a_workspace_behind_a_link_is_the_same_workspace(self, runner: Runner) -> None:
-        assert read_path("bundle", [runner.elsewhere / "in"]) == read_path("bundle", [runner.workspace])
-
-    @pytest.mark.parametrize(
-        "value",
-        [
-            *("../elsewhere/bundle", "../bundle", "..", "/", "/etc/passwd", "out/../../elsewhere", "../workspace2/bundle"),
-            *("away/bundle", "a\nb", "a\x00b", "a\x1b[31mb", "a\x85b", "a\x7f", "circle", "circle/bundle", "plain/out"),
-        ],
-    )
-    def test_one_that_leads_outside_of_both_or_nowhere_is_refused(self, runner: Runner, value: str) -> None:
-        with pytest.raises(ValueError, match=r"."):
-            runner.path(value)
-
-    def test_the_temporary_folder_is_outside_where_there_is_none(self, runner: Runner) -> None:
-        with pytest.raises(ValueError, match=r"."):
-            read_path(f"{runner.temporary}/bundle", [runner.workspace])
+        assert resolve("bundle", [runner.elsewhere / "in"]) == resolve("bundle", [runner.workspace])
 
     @pytest.mark.parametrize("root", [".", "{elsewhere}/in"])
     @pytest.mark.parametrize(
-        ("value", "is_through_a_link"),
+        ("value", "leads_to"),
         [
-            *((value, False) for value in ("../elsewhere/x", "..", "../..", "c/../../x", "/etc/passwd", "{elsewhere}/x")),
-            *((value, True) for value in ("away/x", "away/../x", "./c/../away/x")),
+            ("../elsewhere/x", "{elsewhere}/x"),
+            ("..", "{elsewhere}/.."),
+            ("c/../../x", "{elsewhere}/../x"),
+            ("../workspace2/bundle", "{elsewhere}/../workspace2/bundle"),
+            ("/", "/"),
+            ("/etc/../etc/passwd", "/etc/passwd"),
+            *((value, "{elsewhere}/x") for value in ("{elsewhere}/x", "away/x", "away/../elsewhere/x", "./c/../away/x")),
         ],
     )
-    def test_only_a_link_out_of_a_workspace_is_named_as_one(
-        self, runner: Runner, root: str, value: str, is_through_a_link: bool
+    def test_one_that_leads_outside_of_both_is_refused_with_the_place(
+        self, runner: Runner, root: str, value: str, leads_to: str
     ) -> None:
+        place = os.path.normpath(runner.full(leads_to))
+
         with contextlib.chdir(runner.workspace), pytest.raises(ValueError, match=r".") as caught:
-            read_path(runner.full(value), [Path(runner.full(root))])
+            resolve(runner.full(value), [Path(runner.full(root)), runner.temporary])
 
-        assert ("(" in str(caught.value)) is is_through_a_link
+        assert f"'{runner.full(value)}' leads to '{place}'" in str(caught.value)
 
-    @pytest.mark.parametrize(("text", "shown"), [("a", "'a'"), ("x" * 80, f"'{'x' * 80}'"), ("x" * 81, f"'{'x' * 80}…'")])
-    def test_a_value_is_quoted_up_to_eighty_characters(self, text: str, shown: str) -> None:
-        assert quoted(text) == shown
+    def test_the_temporary_folder_is_outside_where_there_is_none(self, runner: Runner) -> None:
+        with pytest.raises(ValueError, match=r"."):
+            resolve(f"{runner.temporary}/bundle", [runner.workspace])
 
 
 class TestTargets:
-    @pytest.mark.parametrize("value", ["new", "a/b/c/new", "notes.txt"])
+    @pytest.mark.parametrize("value", ["new", "a/b/c/new", "notes.txt", "pipe"])
     def test_a_file_may_be_missing_with_its_folders_or_will_be_replaced(self, runner: Runner, value: str) -> None:
         before = sorted(runner.workspace.rglob("*"))
 
@@ -150,9 +141,14 @@ class TestTargets:
     @pytest.mark.parametrize(
         ("value", "is_folder"),
         [
-            *((value, False) for value in ("empty", "empty/", "new/", ".", "pipe")),
+            *((value, False) for value in ("empty", "empty/", "new/", ".")),
             *((value, True) for value in ("full", "notes.txt", "pipe", ".", "{workspace}", "{temporary}", "x/..")),
-            *((value, kind) for value in ("notes.txt/x", "notes.txt/x/y", "long/" * 1000 + "x") for kind in (False, True)),
+            *(
+                (value, kind)
+                for value in ("notes.txt/x", "notes.txt/x/y", "long/" * 1000 + "x", "new/" + "x" * 256)
+                for kind in (False, True)
+            ),
+            *((value, kind) for value in ("circle", "circle/x", "empty/../circle/x/y") for kind in (False, True)),
             *((value.format("x" * 256), kind) for value in ("{}", "{}/bundle") for kind in (False, True)),
         ],
     )
@@ -175,7 +171,14 @@ class TestTargets:
                 root.mkdir()
 
         with pytest.raises(ValueError, match=r"."):
-            read_target(f"{tmp_path}/{missing}/out", roots, is_folder=is_folder)
+            resolve_targets(f"{tmp_path}/{missing}/out", roots, [None], is_folder=is_folder)
+
+    def test_the_errors_of_all_domains_are_joined(self, runner: Runner) -> None:
+        domains = ["full", "new", "notes.txt", "empty", "../elsewhere"]
+
+        with pytest.raises(ValueError, match=r"^'full' .*; 'notes.txt' .*; '../elsewhere' ") as caught:
+            resolve_targets("{domain}", runner.roots, domains, is_folder=True)
+        assert "'new'" not in str(caught.value)
 
 
 @pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])
@@ -194,29 +197,45 @@ class TestWritableFolders:
             runner.target(value, is_folder=is_folder)
         assert ("SELinux" in str(caught.value)) is (number != errno.EROFS)
 
-    def test_a_full_disk_is_refused(self, runner: Runner, monkeypatch: pytest.MonkeyPatch, is_folder: bool) -> None:
-        free = SimpleNamespace(f_blocks=1000, f_bavail=MIN_FREE_BYTES // 4096 - 1, f_frsize=4096)
-        monkeypatch.setattr(os, "fstatvfs", lambda _: free)
+    def test_a_disk_that_takes_no_more_is_refused(self, runner: Runner, monkeypatch: pytest.MonkeyPatch, is_folder: bool) -> None:
+        class FullDisk(io.BytesIO):
+            def write(self, _: object) -> int:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        with pytest.raises(ValueError, match=" 'workspace' "):
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: FullDisk())
+
+        with pytest.raises(ValueError, match=rf" 'workspace' .*\({os.strerror(errno.ENOSPC)}\)$"):
             runner.target("new", is_folder=is_folder)
 
-    @pytest.mark.parametrize("sizes", [(1000, MIN_FREE_BYTES // 4096, 4096), (0, 0, 4096), (0, 0, 0)])
-    def test_a_disk_with_some_space_or_without_sizes_is_fine(
-        self, runner: Runner, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int, int], is_folder: bool
-    ) -> None:
-        free = SimpleNamespace(**dict(zip(("f_blocks", "f_bavail", "f_frsize"), sizes, strict=True)))
-        monkeypatch.setattr(os, "fstatvfs", lambda _: free)
+    def test_what_is_written_to_try_has_no_name(self, runner: Runner, monkeypatch: pytest.MonkeyPatch, is_folder: bool) -> None:
+        sizes: list[int] = []
+        seen: list[list[Path]] = []
+        temporary_file = tempfile.TemporaryFile
 
-        assert runner.target("new", is_folder=is_folder).name == "new"
+        @contextlib.contextmanager
+        def watched(**options: Path) -> Iterator[SimpleNamespace]:
+            with temporary_file(dir=options["dir"]) as file:
+
+                def write(content: bytes) -> None:
+                    sizes.append(file.write(content))
+                    seen.append([*options["dir"].iterdir()])
+
+                yield SimpleNamespace(write=write)
+
+        monkeypatch.setattr(tempfile, "TemporaryFile", watched)
+
+        runner.target("empty/new", is_folder=is_folder)
+
+        assert (sizes, seen) == ([PROBE_BYTES], [[]])
 
 
 class TestOverlaps:
     @staticmethod
-    def found(runner: Runner, targets: dict[str, str]) -> list[tuple[str, str]]:
-        """Return the later input and the path of each overlap, for paths separated by spaces: one of each domain."""
+    def found(runner: Runner, targets: dict[str, str]) -> list[tuple[str, str, str, str]]:
+        """Return the name and the path of the inner and of the outer one, for paths separated by spaces: one of each domain."""
         paths = {name: [runner.path(part) for part in value.split()] for name, value in targets.items()}
-        return [(name, error.split("'")[1]) for name, error in overlaps(paths)]
+        errors = [(name, re.fullmatch(r"'(.*)' .* ([a-z]+), '(.*)';.*", error)) for name, error in overlaps(paths)]
+        return [(name, match[1], match[2], match[3]) for name, match in errors if match is not None]
 
     @pytest.mark.parametrize(
         ("targets", "found"),
@@ -224,60 +243,75 @@ class TestOverlaps:
             ({"a": "out/bundle", "b": "out/site", "c": "out/site.yaml", "d": "out/sit"}, []),
             ({"a": "out"}, []),
             ({"a": "x y z", "b": "x.yaml y.yaml zz/z"}, []),
-            ({"a": "out", "b": "out"}, [("b", "out")]),
-            ({"a": "out", "b": "out/x"}, [("b", "out/x")]),
-            ({"a": "out/x", "b": "out"}, [("b", "out")]),
-            ({"a": "out/a/b", "b": "out"}, [("b", "out")]),
-            ({"a": "build/x", "b": "build-link/x"}, [("b", "build/x")]),
-            ({"a": "out", "b": "out", "c": "out/c", "d": "else"}, [("b", "out"), ("c", "out/c"), ("c", "out/c")]),
-            ({"site": "x y z", "values": "x/x y/x z/x"}, [("values", "x/x")]),
-            ({"first": "x q/y", "second": "q z"}, [("first", "q/y")]),
-            ({"first": "x r q", "second": "y q/1 r/2", "third": "z r/3 q/4"}, [("second", "q/1")]),
-            ({"first": "x q r", "second": "q/x y"}, [("second", "q/x")]),
-            ({"first": "x q r", "second": "y q"}, [("second", "q")]),
-            ({"first": "x q r", "second": "y q/y/z"}, [("second", "q/y/z")]),
+            ({"a": "out", "b": "out"}, [("b", "out", "a", "out")]),
+            ({"a": "out", "b": "out/x"}, [("b", "out/x", "a", "out")]),
+            ({"a": "out/x", "b": "out"}, [("a", "out/x", "b", "out")]),
+            ({"a": "out/a/b", "b": "out"}, [("a", "out/a/b", "b", "out")]),
+            ({"a": "build/x", "b": "build-link/x"}, [("b", "build/x", "a", "build/x")]),
+            ({"a": "out", "b": "out", "c": "out/c", "d": "else"}, [("b", "out", "a", "out"), ("c", "out/c", "b", "out")]),
+            ({"a": "x build", "b": "y build-link/z"}, [("b", "build/z", "a", "build")]),
+            ({"a": "x x/y"}, [("a", "x/y", "a", "x")]),
         ],
     )
-    def test_of_the_first_domain_all_are_found_and_of_others_one(
-        self, runner: Runner, targets: dict[str, str], found: list[tuple[str, str]]
+    def test_one_inside_another_is_reported_with_it(
+        self, runner: Runner, targets: dict[str, str], found: list[tuple[str, str, str, str]]
     ) -> None:
         assert self.found(runner, targets) == found
 
+    def test_those_of_many_domains_are_reported_once(self, runner: Runner) -> None:
+        ((inner, _, outer, _),) = self.found(runner, {"site": "x y z", "values": "x/x y/x z/x"})
+
+        assert (inner, outer) == ("values", "site")
+
+    @given(st.lists(st.tuples(st.sampled_from("xyz"), st.lists(st.sampled_from("ab"), min_size=1, max_size=4)), max_size=6))
+    def test_none_is_missed(self, places: list[tuple[str, list[str]]]) -> None:
+        targets: dict[str, list[OutputPath]] = {}
+        for name, parts in places:
+            path = Path("/w", *parts)
+            targets.setdefault(name, []).append(OutputPath(path=path, root=Path("/w"), name=str(path)))
+
+        each = [path.path for paths in targets.values() for path in paths]
+        expected = any(one.is_relative_to(other) for one, other in permutations(each, 2))
+        assert bool(overlaps(targets)) is expected
+
+
+class TestCertificates:
+    @pytest.fixture
+    def runner(self, runner: Runner, authority_pem: bytes) -> Runner:
+        for folder in (runner.workspace, runner.temporary, runner.elsewhere):
+            (folder / "ca.pem").write_bytes(authority_pem)
+        return runner
+
     @pytest.mark.parametrize(
-        ("file", "names"),
-        [
-            ("out/v.env", ["values"]),
-            ("out-link/v.env", ["values"]),
-            ("out/x/../v.env", ["values"]),
-            ("out/s/b.env", ["site"]),
-            ("out", ["site", "values"]),
-            *((file, []) for file in ("outputs.env", "site.env", "out/site/../other.env", "link.env")),
-        ],
+        "path", ["ca.pem", "x/../ca.pem", "../temporary/ca.pem", "{temporary}/ca.pem", "temporary-link/ca.pem"]
     )
-    def test_the_file_of_outputs_must_not_overlap(self, runner: Runner, file: str, names: list[str]) -> None:
-        (runner.workspace / "out").mkdir()
-        (runner.workspace / "out-link").symlink_to("out")
-        (runner.workspace / "link.env").symlink_to("values.yaml")  # is replaced
-        values = {"site": "x out/s", "values": "out/v.env values.yaml", "bundle": "z w"}
-        targets = {name: [runner.path(part) for part in value.split()] for name, value in values.items()}
+    def test_a_file_inside_the_workspace_or_the_temporary_folder_is_read(self, runner: Runner, path: str) -> None:
+        assert load_certificates(runner.full(path), runner.roots)
 
-        with contextlib.chdir(runner.workspace):
-            found = overlaps_with_env_file(targets, Path(file))
+    def test_certificates_are_read_whatever_stands_between_them(self, runner: Runner, authority_pem: bytes) -> None:
+        content = "Zürich\r\n".encode("latin-1") + authority_pem + b"# end\0\n" + authority_pem
+        (runner.workspace / "ca.pem").write_bytes(content)
 
-        assert [name for name, _ in found] == names
+        assert load_certificates("ca.pem", runner.roots).count("BEGIN CERTIFICATE") == 2
 
+    @pytest.mark.parametrize("garbage", [b"", b"garbage", b"\xff\xfe\x00", b"{damaged}", b"{authority}{damaged}"])
+    def test_anything_else_than_valid_certificates_is_refused(self, runner: Runner, authority_pem: bytes, garbage: bytes) -> None:
+        damaged = authority_pem.replace(b"\nMII", b"\nMII-", 1)
+        content = garbage.replace(b"{damaged}", damaged).replace(b"{authority}", authority_pem)
+        (runner.workspace / "ca.pem").write_bytes(content)
 
-@pytest.mark.parametrize(("name", "usable"), [("", True), ("missing", False), ("file", False)])
-def test_a_folder_that_can_be_written_to_is_usable(tmp_path: Path, name: str, usable: bool) -> None:
-    (tmp_path / "file").touch()
+        with pytest.raises(ValueError, match=r"^'ca.pem' "):
+            load_certificates("ca.pem", runner.roots)
 
-    assert is_usable(tmp_path / name) is usable
+    @pytest.mark.timeout(20, method="signal")  # a search for an end behind each of them would take hours
+    def test_a_file_of_beginnings_alone_is_refused_at_once(self, runner: Runner) -> None:
+        (runner.workspace / "ca.pem").write_bytes(b"-----BEGIN CERTIFICATE-----\n" * 300_000)
 
+        with pytest.raises(ValueError, match=r"^'ca.pem' "):
+            load_certificates("ca.pem", runner.roots)
 
-def test_a_folder_that_cannot_be_written_to_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**_: object) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
-
-    assert not is_usable(tmp_path)
+    @pytest.mark.timeout(5, method="signal")  # a pipe blocks whoever opens it
+    @pytest.mark.parametrize("path", ["missing.pem", "empty", "circle", "notes.txt/ca.pem", "x" * 256, "away/ca.pem", "pipe"])
+    def test_what_is_not_a_file_inside_is_refused(self, runner: Runner, path: str) -> None:
+        with pytest.raises(ValueError, match=rf"^'{path[:80]}"):
+            load_certificates(path, runner.roots)

@@ -9,18 +9,16 @@ import pytest
 
 from docs_platform_action.bundle.deliver import Delivery
 from docs_platform_action.errors import ActionError
-from docs_platform_action.inputs.settings import AgentSettings, DeliverySettings, ExportSettings, WaitSettings
+from docs_platform_action.inputs.settings import DeliverySettings, JobSettings, Mode, WaitSettings
 from docs_platform_action.job import Job
-from docs_platform_action.jobs.agent import wait_for_agent
-from docs_platform_action.jobs.export import export_site
-from docs_platform_action.jobs.runner import job_of
+from docs_platform_action.jobs.runner import FUNCTIONS, job_of
 from docs_platform_action.models import AgentJob, Bundle, ExportJob, StartedExport
 from tests.unit.fakes import FakeApiClient, RecordedEvents, context
 from tests.virtual_time import VirtualClock
 
-WAITING = WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1)
-EXPORT = ExportSettings(waiting=WAITING, domain="docs.example.com", job_id=None, wait=True, start_options={})
-AGENT = AgentSettings(waiting=WAITING, project_id="prj_1", job_id="aj_1", require_pr=False)
+WAITING = WaitSettings(timeout_seconds=600, poll_interval_seconds=1, max_poll_interval_seconds=1)
+EXPORT = JobSettings(mode=Mode.EXPORT, waiting=WAITING, domain="docs.example.com")
+AGENT = JobSettings(mode=Mode.AGENT, waiting=WAITING, project_id="prj_1", job_id="aj_1")
 BUNDLE = Bundle(url="https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc")
 
 
@@ -30,7 +28,7 @@ class Scripted:
     def __init__(
         self,
         *readings: ExportJob | AgentJob | Exception,
-        settings: ExportSettings | AgentSettings = EXPORT,
+        settings: JobSettings = EXPORT,
         started: StartedExport | Exception = StartedExport(job_id="se_1", status="queued"),  # noqa: B008  # it is frozen
         bundle: Bundle | Exception = BUNDLE,
         **changes: Any,
@@ -48,10 +46,7 @@ class Scripted:
         """Run the job, and return it. Raises its failure."""
         shared = context(self.clock, self.events, api=self)
         with patch.object(Delivery, "deliver", lambda delivery: self._deliver(delivery)):
-            if isinstance(self.settings, ExportSettings):
-                export_site(self.job, self.settings, shared)
-            else:
-                wait_for_agent(self.job, self.settings, shared)
+            FUNCTIONS[self.settings.mode](self.job, self.settings, shared)
         return self.job
 
     def failure(self) -> ActionError:

@@ -1,4 +1,4 @@
-"""Agent mode: wait for the job and its pull request."""
+"""An agent job is waited for, and its pull request known."""
 
 from typing import Any
 
@@ -18,14 +18,6 @@ def agent(*readings: AgentJob | Exception, require_pr: bool = False) -> Scripted
 
 def ended(status: str, **known: Any) -> AgentJob:
     return AgentJob(status=status, **known)
-
-
-def test_the_job_is_announced_before_its_first_reading() -> None:
-    scripted = agent(ACTIVE, ended("completed"))
-
-    scripted.run()
-
-    assert scripted.events.names == ["job_known", "polling", "read", "status_read", "read", "status_read"]
 
 
 @pytest.mark.parametrize(

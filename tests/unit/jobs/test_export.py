@@ -1,4 +1,4 @@
-"""Export mode: start or attach, wait, make the link."""
+"""An export is started or collected, waited for, and its link made."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from docs_platform_action.errors import (
     TooFewPages,
     Unavailable,
 )
-from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
+from docs_platform_action.inputs.settings import DeliverySettings, Mode, OutputPath
 from docs_platform_action.models import ExportJob
 from tests.unit.jobs.scripted import BUNDLE, Scripted
 from tests.virtual_time import BEGINNING
@@ -30,17 +30,18 @@ UNUSABLE = BadResponse("it cannot be used")
 GONE = NotFound("it is gone", details=("It said no.",), request_id="r-1")
 Reading = ExportJob | Exception
 READ = ["read", "status_read"]
+COLLECT = {"mode": Mode.COLLECT, "job_id": "se_9"}
 
 
 @pytest.mark.parametrize(
     ("changes", "events"),
     [
         ({}, ["start", "job_known", "polling", *READ, *READ, "bundle", "link_made"]),
-        ({"job_id": "se_9"}, ["job_known", "polling", *READ, *READ, "bundle", "link_made"]),
         ({"wait": False}, ["start", "job_known", "not_waiting"]),
+        (COLLECT, ["polling", *READ, *READ, "bundle", "link_made"]),
     ],
 )
-def test_a_job_is_announced_before_its_first_reading(changes: dict[str, Any], events: list[str]) -> None:
+def test_a_job_that_was_started_is_announced_before_its_first_reading(changes: dict[str, Any], events: list[str]) -> None:
     scripted = Scripted(QUEUED, COMPLETED, **changes)
 
     scripted.run()
@@ -48,12 +49,15 @@ def test_a_job_is_announced_before_its_first_reading(changes: dict[str, Any], ev
     assert scripted.events.names == events
 
 
-def test_a_job_of_this_run_has_what_the_start_request_returned() -> None:
-    scripted = Scripted(wait=False, start_options={"version": "v2"})
+@pytest.mark.parametrize(("options", "sent"), [({"version": "v2"}, {"version": "v2"}), (None, {})])
+def test_a_job_of_this_run_has_what_the_start_request_returned(
+    options: dict[str, object] | None, sent: dict[str, object]
+) -> None:
+    scripted = Scripted(wait=False, start_options=options)
 
     job = scripted.run()
 
-    assert scripted.options == {"version": "v2"}
+    assert scripted.options == sent
     assert (job.job_id, job.status, job.started_at, job.bundle) == ("se_1", "queued", BEGINNING, None)
 
 
@@ -100,18 +104,18 @@ def test_a_failure_ends_the_export_and_leaves_what_was_known_before(
 
 
 @pytest.mark.parametrize("readings", [[GONE], [COMPLETED]], ids=["job", "bundle"])
-@pytest.mark.parametrize("known", [{}, {"job_id": "se_1"}], ids=["started", "attached"])
+@pytest.mark.parametrize("known", [{}, COLLECT], ids=["started", "collected"])
 def test_a_job_or_bundle_that_is_gone_is_the_apis_error(readings: list[Reading], known: dict[str, Any]) -> None:
     assert Scripted(*readings, bundle=GONE, **known).failure() is GONE
 
 
-SITE = DeliverySettings(site=OutputPath(path=Path("/w/site"), root=Path("/w"), name="site"))
+SITE = DeliverySettings(site_path=OutputPath(path=Path("/w/site"), root=Path("/w"), name="site"))
 
 
 @pytest.mark.parametrize(
     ("last", "settings", "counted"),
     [
-        (COMPLETED, DeliverySettings(version="2024-06-01"), None),
+        (COMPLETED, DeliverySettings(export_version="2024-06-01"), None),
         (COMPLETED, replace(SITE, min_pages=412), None),
         (COMPLETED, DeliverySettings(min_pages=412), None),
         (UNCOUNTED, replace(SITE, min_pages=10), 10),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from docs_platform_action.errors import NotFound, TimedOut, Unavailable
-from docs_platform_action.inputs.settings import WaitSettings
+from docs_platform_action.inputs.settings import Mode, WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.polling import poll
 from docs_platform_action.models import ExportJob
@@ -20,7 +20,7 @@ class Platform:
     def __init__(self, status_at: Callable[[float], str], *, reading_seconds: float = 0.0, **known: Any) -> None:
         self.clock = VirtualClock()
         self.events = RecordedEvents()
-        self.job = Job(**{"mode": "export", "domain": "docs.example.com", "job_id": "se_1", **known})
+        self.job = Job(**{"mode": Mode.EXPORT, "domain": "docs.example.com", "job_id": "se_1", **known})
         self.status_at = status_at
         self.progress_at: Callable[[float], float | None] = lambda _: None
         self.reading_seconds = reading_seconds
@@ -42,7 +42,7 @@ class Platform:
 
     def wait(self, timeout: float = 600.0, *, pause: float = 1.0, longest: float | None = None) -> str | None:
         """Poll the job and return its last status. Pauses have the same length unless `longest` is set."""
-        settings = WaitSettings(timeout_seconds=timeout, shortest_pause_seconds=pause, longest_pause_seconds=longest or pause)
+        settings = WaitSettings(timeout_seconds=timeout, poll_interval_seconds=pause, max_poll_interval_seconds=longest or pause)
         poll(self.job, settings, context(self.clock, self.events, api=self))
         return self.job.status
 

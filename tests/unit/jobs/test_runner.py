@@ -21,7 +21,7 @@ from docs_platform_action.errors import (
     UnknownHost,
 )
 from docs_platform_action.events import Events
-from docs_platform_action.inputs.settings import DeliverySettings, ExportSettings, WaitSettings
+from docs_platform_action.inputs.settings import DeliverySettings, JobSettings, Mode, WaitSettings
 from docs_platform_action.job import BUNDLE, DOWNLOAD, RUN, UNPACK, Job, Phase
 from docs_platform_action.jobs import runner
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, Runner, job_of
@@ -34,12 +34,9 @@ SECONDS = 30.0
 """How long a thread waits for another before the test fails."""
 
 
-SETTINGS = ExportSettings(
-    waiting=WaitSettings(timeout_seconds=600, shortest_pause_seconds=1, longest_pause_seconds=1),
-    domain=None,
-    job_id=None,
-    wait=True,
-    start_options={},
+SETTINGS = JobSettings(
+    mode=Mode.EXPORT,
+    waiting=WaitSettings(timeout_seconds=600, poll_interval_seconds=1, max_poll_interval_seconds=1),
 )
 
 
@@ -70,18 +67,18 @@ class Jobs:
     def __init__(self, *functions: Callable[[Job, Callable[[], None]], None], at_once: int = 10, api: object = None) -> None:
         self.clock = VirtualClock()
         self.events = RecordedLines()
-        self.jobs = [Job(mode="export", domain=letter) for letter, _ in zip("abcdefghijklm", functions, strict=False)]
+        self.jobs = [Job(mode=Mode.EXPORT, domain=letter) for letter, _ in zip("abcdefghijklm", functions, strict=False)]
         self._functions = dict(zip("abcdefghijklm", functions, strict=False))
         self._context = context(self.clock, self.events, client=http_client(FakeTransport()), api=api)
         self.runner = Runner([(job, SETTINGS) for job in self.jobs], self._context, max_parallel=at_once)
 
     def run(self) -> Sequence[str | None]:
         """Run the jobs and return the failure reason of each."""
-        with patch.object(runner, "export_site", self._export):
+        with patch.dict(runner.FUNCTIONS, {Mode.EXPORT: self._export}):
             self.runner.run()
         return [job.failure.failure_reason if job.failure is not None else None for job in self.jobs]
 
-    def _export(self, job: Job, _settings: ExportSettings, shared: Context) -> None:
+    def _export(self, job: Job, _settings: JobSettings, shared: Context) -> None:
         assert job.domain is not None
         self._functions[job.domain](job, lambda: shared.events.job_known(job))
 
@@ -101,11 +98,19 @@ def fails_with(error: Exception, *, job_id: str | None = None) -> Callable[[Job,
     return fail
 
 
-@pytest.mark.parametrize("masked", [False, True])
-def test_a_job_knows_whether_its_link_is_masked(masked: bool) -> None:
-    settings = replace(SETTINGS, delivery=DeliverySettings(mask_bundle_url=masked))
+def test_there_is_a_function_for_every_mode() -> None:
+    assert {*runner.FUNCTIONS} == {*Mode}
 
-    assert job_of(settings).masks_bundle_url is masked
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_job_has_the_names_in_its_settings_and_knows_whether_its_link_is_masked(masked: bool) -> None:
+    names = {"mode": Mode.COLLECT, "domain": "docs.example.com", "project_id": "prj_1", "job_id": "se_1"}
+    settings = replace(SETTINGS, delivery=DeliverySettings(mask_bundle_url=masked), **names)
+
+    job = job_of(settings)
+
+    assert {name: getattr(job, name) for name in names} == names
+    assert job.masks_bundle_url is masked
 
 
 class TestOne:
@@ -141,6 +146,19 @@ class TestOne:
         with pytest.raises(Cancelled):
             jobs.run()
         assert (jobs.jobs[0].failure, jobs.jobs[0].ended_at) == (None, None)
+
+    @pytest.mark.parametrize(("job_id", "events"), [("se_1", ["known", "run"]), (None, ["run"])])
+    def test_if_it_exists_already_it_is_announced_first(
+        self, monkeypatch: pytest.MonkeyPatch, job_id: str | None, events: list[str]
+    ) -> None:
+        seen: list[str] = []
+        jobs = Jobs(lambda *_: seen.append("run"))
+        monkeypatch.setattr(jobs.events, "job_known", lambda _: seen.append("known"))
+        jobs.jobs[0].job_id = job_id
+
+        jobs.run()
+
+        assert seen == events
 
     def test_a_tick_announces_a_heartbeat(self) -> None:
         jobs = Jobs(succeed)

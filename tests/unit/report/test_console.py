@@ -37,15 +37,23 @@ class TestMask:
     def test_the_runner_masks_it_in_a_workflow(self, in_workflow: bool, written: str) -> None:
         log = Log(in_workflow=in_workflow)
 
-        log.console.mask(ADMIN_KEY)
+        log.console.mask([ADMIN_KEY])
         log.console.mask_in_job(ADMIN_KEY)
 
         assert log.text == written
 
+    def test_each_of_several_is_masked_and_hidden(self) -> None:
+        log = Log()
+
+        log.console.mask([ADMIN_KEY, "another-key"])
+        log.console.line(f"found another-key and {ADMIN_KEY}")
+
+        assert log.text == f"::add-mask::{ADMIN_KEY}\n::add-mask::another-key\nfound *** and ***\n"
+
     def test_an_empty_secret_is_ignored(self) -> None:
         log = Log()
 
-        log.console.mask("")
+        log.console.mask([""])
         log.console.line("abc")
 
         assert log.text == "abc\n"
@@ -53,14 +61,14 @@ class TestMask:
     def test_a_secret_of_many_lines_stays_one_command(self) -> None:
         log = Log()
 
-        log.console.mask("a%b\nsecond\r\n::error::third")
+        log.console.mask(["a%b\nsecond\r\n::error::third"])
 
         assert log.text.count("\n") == 1
         assert decoded(log.text) == "a%b\nsecond\r\n::error::third"
 
     def test_each_line_of_a_secret_is_hidden_by_itself(self) -> None:
         log = Log(in_workflow=False)
-        log.console.mask("first-part\n\nsecond-part")
+        log.console.mask(["first-part\n\nsecond-part"])
 
         log.console.line("found second-part and first-part")
 
@@ -68,7 +76,7 @@ class TestMask:
 
     def test_it_is_hidden_when_percent_encoded(self) -> None:
         log = Log(in_workflow=False)
-        log.console.mask("a+b/c=d&e")
+        log.console.mask(["a+b/c=d&e"])
 
         log.console.line("redirected to /login?key=a%2Bb%2Fc%3Dd%26e")
 
@@ -76,7 +84,7 @@ class TestMask:
 
     def test_a_secret_that_cannot_be_percent_encoded_is_hidden(self) -> None:
         log = Log(in_workflow=False)
-        log.console.mask("first\udcffpart")
+        log.console.mask(["first\udcffpart"])
 
         log.console.output("message", "found first\udcffpart")
 
@@ -85,7 +93,7 @@ class TestMask:
     @pytest.mark.parametrize("in_workflow", [True, False])
     def test_it_is_hidden_in_whatever_is_written(self, in_workflow: bool) -> None:
         log = Log(in_workflow=in_workflow, debugging=True)
-        log.console.mask(ADMIN_KEY)
+        log.console.mask([ADMIN_KEY])
         text = f"key {ADMIN_KEY}"
 
         log.console.line(text)
@@ -100,7 +108,7 @@ class TestMask:
     @given(st.text("\u200b\x00\n ", min_size=1, max_size=3), st.integers(1, len(ADMIN_KEY) - 1))
     def test_cleaning_does_not_put_it_together_again(self, between: str, at: int) -> None:
         log = Log(in_workflow=False)
-        log.console.mask(ADMIN_KEY)
+        log.console.mask([ADMIN_KEY])
 
         log.console.line(ADMIN_KEY[:at] + between + ADMIN_KEY[at:])
 
@@ -156,7 +164,7 @@ class TestLinks:
 
     def test_names_of_the_run_stay_even_in_a_parameter_with_a_secret_name(self) -> None:
         log = Log(in_workflow=False)
-        log.console.mask(ADMIN_KEY, names=["docs.example.com"])
+        log.console.mask([ADMIN_KEY], names=["docs.example.com"])
         log.console.redact_link(
             f"https://x.example/?auth=docs.example.com&token={self.JOB}&sign=2024-06-01T12:00:00Z&key=docs.example&sig=0123456789abc",
             names=[self.JOB, "2024-06-01T12:00:00Z", None],
@@ -168,7 +176,7 @@ class TestLinks:
 
     def test_its_path_stays_even_if_it_shares_characters_with_the_key(self) -> None:
         log = Log(in_workflow=False)
-        log.console.mask(f"adm_{self.JOB}_k3y")
+        log.console.mask([f"adm_{self.JOB}_k3y"])
         log.console.redact_link(f"https://storage.example.com/{self.JOB}/b?sig=0123456789abc")
 
         log.console.line(f"See storage.example.com/{self.JOB}/b")
@@ -243,7 +251,7 @@ class TestLinks:
 class TestGroups:
     def test_secrets_are_hidden_in_them(self) -> None:
         log = Log(in_workflow=False)
-        log.console.mask(ADMIN_KEY)
+        log.console.mask([ADMIN_KEY])
 
         log.console.group(ADMIN_KEY, [ADMIN_KEY])
 

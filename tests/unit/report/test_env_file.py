@@ -299,7 +299,7 @@ class TestFailures:
 class TestSecrets:
     def test_neither_results_nor_its_message_has_the_key(self, file: Path) -> None:
         log, failure = Log(in_workflow=False), JobFailed("no", details=(f"see {ADMIN_KEY}",))
-        log.console.mask(ADMIN_KEY)
+        log.console.mask([ADMIN_KEY])
 
         outputs_in(file, log).write_all([Job(mode="export", failure=failure)], now=0.0, duration_seconds=0.0)
 

@@ -373,7 +373,7 @@ class TestAll:
 
     def test_nothing_in_results_has_the_key_and_no_message_a_links_secret(self, file: Path) -> None:
         log = Log(in_workflow=False)
-        log.console.mask(ADMIN_KEY)
+        log.console.mask([ADMIN_KEY])
         log.console.redact_link("https://s.example.com/b?X-Signature=0123456789abcdef")
         job = Job(mode="export", status=f"at {ADMIN_KEY}", failure=JobFailed("no", details=("see 0123456789abcdef",)))
 
@@ -384,7 +384,7 @@ class TestAll:
 
     def test_ids_and_links_that_share_characters_with_the_key_stay_as_they_are(self, file: Path) -> None:
         log = Log(in_workflow=False)
-        log.console.mask(f"adm_{JWT_HEADER}_k3y-9f27c1d4")
+        log.console.mask([f"adm_{JWT_HEADER}_k3y-9f27c1d4"])
         link = f"https://s.example.com/b?token={JWT_HEADER}.x"
         job = Job(mode="export", job_id=f"{JWT_HEADER}-1", domain=f"{JWT_HEADER}.example", bundle_path=f"{JWT_HEADER}/b.tar")
         job.bundle = Bundle(url=link, expires_at=f"{JWT_HEADER} o'clock")

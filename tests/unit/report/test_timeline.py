@@ -98,7 +98,7 @@ def test_a_label_is_a_host_name_or_says_that_it_is_a_job(name: str, label: str) 
 
 def test_a_label_contains_no_secret() -> None:
     console = Console(io.StringIO(), in_workflow=False, debugging=False)
-    console.mask("key")
+    console.mask(["key"])
 
     chart = timeline_of([good("key.example.com")], view(console))
 

@@ -110,7 +110,7 @@ class TestForeignText:
         ("text", "shown"),
         [
             ("give it `timeout`", "give it `timeout`"),
-            ("give it `job-id: se_1`", "give it `job-id: se_1`"),
+            ("give it `mode: collect, job-id: se_1`", "give it `mode: collect, job-id: se_1`"),
             ("give it `job-id: se|1`", "give it \\`job-id: se\\|1\\`"),
             ("give it `a", "give it \\`a"),
             ("a\\`b`", "a\\\\`b`"),
@@ -125,7 +125,7 @@ class TestForeignText:
         summary = parsed(failed(failure=Unauthorized("a `b`", details=("said `c`",)), status="running"))
 
         assert [element.text for element in summary.all("code")] == [
-            *("admin-key", "job-id: se_2", "unauthorized"),
+            *("admin-key", "mode: collect, job-id: se_2", "unauthorized"),
             *summary.diagrams(),
         ]
 
@@ -140,7 +140,7 @@ class TestForeignText:
 
     def test_a_secret_is_taken_out_before_it_is_escaped_or_cut(self) -> None:
         log = Log()
-        log.console.mask(ADMIN_KEY)
+        log.console.mask([ADMIN_KEY])
         key_at_the_cut = f"{'x' * 55} {ADMIN_KEY}"
 
         summary = summary_of(

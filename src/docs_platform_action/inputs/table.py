@@ -1,0 +1,61 @@
+"""The table of inputs. Each row is an input, in the order of `action.yml`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Final
+
+from . import validators
+from .settings import PLATFORM_MODES, Mode
+from .validators import parse_boolean, parse_duration, parse_identifier, parse_path, parse_whole_number
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of the action. `parse` raises `ValueError` with a text that completes "Invalid input `x`: …"."""
+
+    name: str
+    parse: Callable[[str], object]
+    modes: Sequence[Mode]
+    _: KW_ONLY
+    default: str = ""
+    required_in: Sequence[Mode] = ()
+    hint: str = ""  # what to do if it is missing
+    needs: str = ""  # another input, without which it is refused
+    is_about_delivery: bool = False  # no effect with `wait: false`
+
+
+EXPORT, AGENT, ALL = (Mode.EXPORT,), (Mode.AGENT,), tuple(Mode)
+EXPORT_COLLECT, COLLECT_AGENT = (Mode.EXPORT, Mode.COLLECT), (Mode.COLLECT, Mode.AGENT)
+EMPTY_KEY: Final = (
+    "A secret is empty if it does not exist, if the job does not name its environment, in pull requests from forks, in runs of "
+    "Dependabot (which has secrets of its own), and in a reusable workflow that is called without `secrets: inherit`"
+)
+EMPTY_JOB_ID: Final = "It may come from an output that is empty: check its name, and whether the step that sets it has run"
+MAX_PARALLEL: Final = 100
+TARGETS: Final = ("bundle-path", "site-path", "values-file")  # the paths to write to
+
+INPUTS: Final = (
+    Input("mode", validators.parse_mode, ALL, default=Mode.EXPORT),
+    Input("base-url", validators.parse_base_url, PLATFORM_MODES, required_in=PLATFORM_MODES),
+    Input("admin-key", validators.parse_key, PLATFORM_MODES, required_in=PLATFORM_MODES, hint=EMPTY_KEY),
+    Input("domain", validators.parse_domains, EXPORT_COLLECT, required_in=EXPORT),
+    Input("job-id", parse_identifier, COLLECT_AGENT, required_in=COLLECT_AGENT, hint=EMPTY_JOB_ID),
+    Input("project-id", parse_identifier, AGENT, required_in=AGENT, hint="Copy it from the dashboard's API keys page"),
+    Input("timeout", parse_duration, PLATFORM_MODES, default="60m"),
+    Input("wait", parse_boolean, EXPORT, default="true"),
+    Input("poll-interval", parse_duration, PLATFORM_MODES, default="1s"),
+    Input("max-poll-interval", parse_duration, PLATFORM_MODES, default="30s"),
+    Input("outage-tolerance", parse_duration, PLATFORM_MODES, default="5m"),
+    Input("start-options", validators.parse_start_options, EXPORT),
+    Input("max-parallel", partial(parse_whole_number, maximum=MAX_PARALLEL), EXPORT, default="10"),
+    Input("bundle-path", parse_path, EXPORT_COLLECT, is_about_delivery=True),
+    Input("site-path", parse_path, EXPORT_COLLECT, is_about_delivery=True),
+    Input("min-pages", partial(parse_whole_number, maximum=999_999_999), EXPORT_COLLECT, is_about_delivery=True),
+    Input("values-file", parse_path, EXPORT_COLLECT, is_about_delivery=True),
+    Input("export-version", parse_identifier, EXPORT_COLLECT, needs="values-file", is_about_delivery=True),
+    Input("mask-bundle-url", parse_boolean, EXPORT_COLLECT, default="false", is_about_delivery=True),
+    Input("require-pr", parse_boolean, AGENT, default="false"),
+    Input("ca-bundle", parse_path, PLATFORM_MODES),
+)
+DEFAULTS: Final = {row.name: row.default for row in INPUTS}
