@@ -190,7 +190,7 @@ class TooFewPages(ActionError):
     failure_reason = "too-few-pages"
     default_cause = "The export is incomplete, or pages were removed from the site. Nothing was published."
     default_remedy = (
-        "Check the site. If the number of pages is right, use `mode: collect` with the id of the job and a lower `min-pages`."
+        "Check the site. If the number of pages is right, use `mode: collect` with the ID of the job and a lower `min-pages`."
     )
 
 

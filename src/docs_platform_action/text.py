@@ -123,13 +123,20 @@ def join_errors(errors: Sequence[str]) -> str:
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Return how many characters to insert, delete or replace to get from one text to the other (the Levenshtein distance)."""
-    row = list(range(len(other) + 1))
-    for above, character in enumerate(one, start=1):
-        previous, row = row, [above]
-        for column, wanted in enumerate(other):
-            row.append(min(previous[column + 1] + 1, row[column] + 1, previous[column] + (character != wanted)))
-    return row[-1]
+    """Return how many edits make one text from another: a character inserted, deleted, replaced, or swapped with the next one.
+
+    This is the optimal string alignment distance.
+    """
+    rows = [list(range(len(other) + 1))]
+    for i, character in enumerate(one):
+        row = [i + 1]
+        for j, wanted in enumerate(other):
+            edits = min(rows[-1][j + 1] + 1, row[j] + 1, rows[-1][j] + (character != wanted))
+            if i and j and character == other[j - 1] and one[i - 1] == wanted:
+                edits = min(edits, rows[-2][j - 1] + 1)
+            row.append(edits)
+        rows.append(row)
+    return rows[-1][-1]
 
 
 def pluralize(count: int, noun: str) -> str:

@@ -168,7 +168,7 @@ def test_names_with_underscores_are_inputs_and_the_key_is_hidden_in_both_forms(
 ) -> None:
     SEARCH.keys.add(OTHER_KEY)
     inputs = {"INPUT_BASE_URL": platform.base_url, "INPUT_POLL_INTERVAL": "100ms", "INPUT_DOMAIN": "docs.example.com"}
-    echoed = {f"INPUT_{key}": "x" for key in keys.values()}  # a warning lists the names that are not inputs
+    echoed = {f"INPUT_{key.upper()}": "x" for key in keys.values()}  # a warning lists the names that are not inputs
     options = [argument for name, value in {**inputs, **keys, **echoed}.items() for argument in ("-e", f"{name}={value}")]
 
     ended = subprocess.run(

@@ -102,7 +102,7 @@ class Reader:
             modes = [values["mode"]] if "mode" in values else [*Mode]  # of an unknown mode, every input is read
             text = self._text(row.name) if any(mode in row.modes for mode in modes) else row.default
             with self._reporting(row.name):
-                if not text and all(mode in row.required_in for mode in modes):
+                if not text and all(mode in row.required_in for mode in modes) and row.name not in dict(self._errors):
                     raise ValueError(". ".join(filter(None, [f"missing; mode `{modes[0]}` requires it", row.hint])))
                 if row.name != "admin-key" and self._redactor.has_whole_key("".join(text.split())):
                     raise ValueError("contains the admin key, which belongs only in `admin-key`")
@@ -118,7 +118,7 @@ class Reader:
             errors.append(("max-poll-interval", error))
         if mode == Mode.EXPORT and self._is_set("job-id"):
             question = ". Did you mean `mode: agent`?" if self._is_set("project-id") else ""
-            error = f"mode `export` starts a new job; to use the one with this id, set `mode: collect`{question}"
+            error = f"mode `export` starts a new job; to use the one with this ID, set `mode: collect`{question}"
             errors.append(("job-id", error))
         if mode == Mode.COLLECT and len(domains) > 1:
             errors.append(

@@ -31,7 +31,7 @@ EMPTY_KEY: Final = (
     "A secret is empty if it does not exist, if the job does not name its environment, in pull requests from forks, in runs of "
     "Dependabot (which has secrets of its own), and in a reusable workflow that is called without `secrets: inherit`"
 )
-EMPTY_JOB_ID: Final = "It may come from an output that is empty: check its name, and whether the step that sets it has run"
+EMPTY_ID: Final = "The output it comes from may be empty: check its name, whether its step ran, and the `outputs` of its job"
 MAX_PARALLEL: Final = 100
 TARGETS: Final = ("bundle-path", "site-path", "values-file")  # the paths to write to
 
@@ -40,7 +40,7 @@ INPUTS: Final = (
     Input("base-url", validators.parse_base_url, PLATFORM_MODES, required_in=PLATFORM_MODES),
     Input("admin-key", validators.parse_key, PLATFORM_MODES, required_in=PLATFORM_MODES, hint=EMPTY_KEY),
     Input("domain", validators.parse_domains, EXPORT_COLLECT, required_in=EXPORT),
-    Input("job-id", parse_identifier, COLLECT_AGENT, required_in=COLLECT_AGENT, hint=EMPTY_JOB_ID),
+    Input("job-id", parse_identifier, COLLECT_AGENT, required_in=COLLECT_AGENT, hint=EMPTY_ID),
     Input("project-id", parse_identifier, AGENT, required_in=AGENT, hint="Copy it from the dashboard's API keys page"),
     Input("timeout", parse_duration, PLATFORM_MODES, default="60m"),
     Input("wait", parse_boolean, EXPORT, default="true"),
