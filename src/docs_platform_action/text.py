@@ -122,21 +122,23 @@ def join_errors(errors: Sequence[str]) -> str:
     return "; ".join([*errors[:MAX_JOINED_ERRORS], *more])
 
 
-def edit_distance(one: str, other: str) -> int:
-    """Return how many edits make one text from another: a character inserted, deleted, replaced, or swapped with the next one.
+def is_close(one: str, other: str, edits: int) -> bool:
+    """Return whether at most so many edits make one text from another.
 
-    This is the optimal string alignment distance.
+    An edit inserts, deletes or replaces a character, or swaps it with the next one.
     """
-    rows = [list(range(len(other) + 1))]
+    if abs(len(one) - len(other)) > edits:
+        return False
+    rows = [list(range(len(other) + 1))]  # of the optimal string alignment distance
     for i, character in enumerate(one):
         row = [i + 1]
         for j, wanted in enumerate(other):
-            edits = min(rows[-1][j + 1] + 1, row[j] + 1, rows[-1][j] + (character != wanted))
+            distance = min(rows[-1][j + 1] + 1, row[j] + 1, rows[-1][j] + (character != wanted))
             if i and j and character == other[j - 1] and one[i - 1] == wanted:
-                edits = min(edits, rows[-2][j - 1] + 1)
-            row.append(edits)
+                distance = min(distance, rows[-2][j - 1] + 1)
+            row.append(distance)
         rows.append(row)
-    return rows[-1][-1]
+    return rows[-1][-1] <= edits
 
 
 def pluralize(count: int, noun: str) -> str:

@@ -23,7 +23,7 @@ from docs_platform_action.inputs.reader import Reader
 from docs_platform_action.inputs.settings import DeliverySettings, JobSettings, Mode, OutputPath, Settings
 from docs_platform_action.inputs.table import DEFAULTS, TARGETS
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
-from docs_platform_action.text import edit_distance
+from docs_platform_action.text import is_close
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, edited, edits, mutated_bytes, mutated_text
 from tests.unit.fakes import FakeTransport, http_client
@@ -298,7 +298,8 @@ def test_an_invalid_input_is_also_named_among_others(
     assert alone <= {*rejected_inputs({**base, **changes}, roots)}
 
     # with an unknown mode no input is missing; like the action, strip every white space, such as U+0085
-    given = {name for name in alone if changes[name].strip().strip("\ufeff").strip()}
+    given = {name for name in alone if changes[name].replace("\ufeff", "").strip()}
+    given -= {"domain"} if base is COLLECT else set()  # several are wrong in that mode alone
     assert given <= {*rejected_inputs({**base, **changes, "mode": "import"}, roots)}
 
 
@@ -385,13 +386,13 @@ misspelled = st.builds(edited, st.sampled_from(NAMES).map(list), edits(st.sample
 def test_a_misspelled_name_is_refused_or_warned_of_without_its_value(
     roots: tuple[Path, Path], base: dict[str, str], name: str, value: str
 ) -> None:
-    assume(name not in NAMES)
+    assume(name not in {*NAMES, ""})
     expected = ended(Reader({f"INPUT_{known.upper()}": text for known, text in base.items()}, in_workflow=True), roots)
     reader = Reader({f"INPUT_{known.upper()}": text for known, text in {**base, name: value}.items()}, in_workflow=True)
 
     found = ended(reader, roots)
 
-    close = [known for known in NAMES if not base.get(known) and edit_distance(name, known) <= min(2, len(known) // 3)]
+    close = [known for known in NAMES if not base.get(known) and is_close(name, known, min(2, len(known) // 3))]
     assert bool(close) is (found != expected)
     assert len(reader.warnings) == (0 if close else 1)
     assert KEY not in "".join([*reader.warnings, *(found if isinstance(found, tuple) else ())])

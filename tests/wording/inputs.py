@@ -28,7 +28,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "base-url": (
         *("api.example.com", "//api.example.com", "ftp://api.example.com", "https://", "https:///v1", "https:api.example.com"),
         *("https://api example.com", "https://api.example.com\nhttps://other.example.com", "https://münchen.example.com"),
-        *("https://api.example.com:port", "https://api.example.com:99999", "https://[::1", "HTTPS://api.example.com"),
+        *("https://api.example.com:port", "https://api.example.com:99999", "https://[::1"),
         *("https://api.example.com:0", "https://api.example.com:", "https://a..example.com", "https://.example.com"),
         *("https://*.example.com", "https://<host>", "https://a|b.example.com", f"https://{'a' * 64}.example.com"),
         *("https://api.example.com\\@evil.example.com", "https://api.example.com\\evil", "http://api.example.com"),

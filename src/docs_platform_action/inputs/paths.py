@@ -56,12 +56,12 @@ def _check_target(value: str, target: OutputPath, roots: Sequence[Path], *, is_f
     path = target.path
     if not target.root.is_dir():
         raise ValueError(f"{quoted(value)} is in {quoted(str(target.root))}, which does not exist")
-    folder = next(existing for existing in path.parents if existing.exists())
+    folder = next((existing for existing in path.parents if existing.exists()), path)
     for part in path.relative_to(folder).parts:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             (folder / part).stat()  # raises if a name is too long, and what `exists` hides in some versions of Python
-    if not is_folder and (value.endswith("/") or path.is_dir()):
-        raise ValueError(f"{quoted(value)} is a folder; use the path of a file")
+    if not is_folder and (value.endswith("/") or (path.exists() and not path.is_file())):
+        raise ValueError(f"{quoted(value)} is not the path of a regular file")
     if is_folder and path.exists():
         if path in {root.resolve() for root in roots} or path.is_mount():
             raise ValueError(f"{quoted(value)} cannot be replaced; use a folder inside it")

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from ..errors import DENIED_BY, DENIED_REMEDY, InvalidInput
 from ..redaction import Redactor
-from ..text import as_sentence, edit_distance, lines_of, trimmed
+from ..text import as_sentence, is_close, join_errors, lines_of, trimmed
 from .paths import PLACEHOLDER, load_certificates, overlaps, resolve_targets
 from .settings import DeliverySettings, JobSettings, Mode, OutputPath, Settings, WaitSettings
 from .table import DEFAULTS, INPUTS, TARGETS
@@ -36,17 +36,19 @@ class Reader:
         self._errors: list[tuple[str, str]] = []  # each with the name of its input
         self._texts: dict[str, str] = {}
         self._values: dict[str, Any] = {}  # no entry for an input that is missing or invalid
-        unknown: set[str] = set()
-        for variable in sorted(filter(str.isupper, environ)):
-            prefix, _, name = variable.partition("_")
-            name = name.lower() if in_workflow else name.lower().replace("_", "-")
-            if prefix == "INPUT" and name not in DEFAULTS:
-                unknown.add(name)
-            elif prefix == "INPUT" and (text := trimmed(environ[variable])) and self._texts.setdefault(name, text) != text:
+        unknown: dict[str, str] = {}  # the names as they are given, each with the name that it stands for
+        for variable in sorted(environ):
+            given = variable.removeprefix("INPUT_").lower()
+            if not given or variable != f"INPUT_{given.upper()}":  # the runner writes every name in upper case
+                continue
+            name = given if in_workflow else given.replace("_", "-")
+            if name not in DEFAULTS:
+                unknown[given] = name
+            elif (text := trimmed(environ[variable])) and self._texts.setdefault(name, text) != text:
                 self._errors.append((name, "is set twice, with a hyphen and with an underscore, to different values; remove one"))
         self.mode = self._text("mode") if self._text("mode") in [*Mode] else None
         self.names = [line for name in ("base-url", "domain", "job-id", "project-id") for line in lines_of(self._text(name))]
-        self._check_names(sorted(unknown))
+        self._check_names(unknown)
 
     def read(self, *, roots: Sequence[Path], env_file: Path | None = None) -> Settings:
         """Return the settings. Raises `InvalidInput` with every error.
@@ -74,20 +76,18 @@ class Reader:
         """Return whether an input differs from its default, which the runner passes too."""
         return self._text(name) != DEFAULTS[name]
 
-    def _check_names(self, unknown: Sequence[str]) -> None:
+    def _check_names(self, unknown: Mapping[str, str]) -> None:
         """Refuse the names that are close to that of an input: a guard that is misspelled does not guard."""
-        others, unset = [], [name for name in DEFAULTS if not self._is_set(name)]
-        for name in unknown:
-            shown = f"`{self._redactor.hide_keys(name)[:80]}`"
-            distances = {known: edit_distance(name[:80], known) for known in unset}
-            close = [known for known in unset if distances[known] <= min(MAX_EDITS, len(known) / 3)]
-            if close:
-                nearest = min(close, key=distances.__getitem__)
-                self._errors.append((nearest, f"{shown} is not an input; did you mean `{nearest}`?"))
+        others, unset = [], [known for known in DEFAULTS if not self._is_set(known)]
+        for given, name in unknown.items():
+            shown = f"`{self._redactor.hide_keys(given)[:80]}`"
+            meant = next((known for known in unset if is_close(name, known, min(MAX_EDITS, len(known) // 3))), None)
+            if meant is not None:
+                self._errors.append((meant, f"{shown} is not an input; did you mean `{meant}`?"))
             else:
                 others.append(shown)
         if others:
-            self.warnings.append(f"Names that are not inputs have no effect: {', '.join(others)}.")
+            self.warnings.append(f"Names that are not inputs have no effect: {join_errors(others)}.")
 
     @contextmanager
     def _reporting(self, name: str) -> Iterator[None]:
@@ -104,7 +104,7 @@ class Reader:
             with self._reporting(row.name):
                 if not text and all(mode in row.required_in for mode in modes) and row.name not in dict(self._errors):
                     raise ValueError(". ".join(filter(None, [f"missing; mode `{modes[0]}` requires it", row.hint])))
-                if row.name != "admin-key" and self._redactor.has_whole_key("".join(text.split())):
+                if row.name != "admin-key" and self._redactor.has_whole_key(text):
                     raise ValueError("contains the admin key, which belongs only in `admin-key`")
                 values[row.name] = row.parse(text) if text else None
 
@@ -125,7 +125,7 @@ class Reader:
                 ("domain", f"lists {len(domains)} domains, but mode `collect` collects one job; set one domain, or none")
             )
             values["domain"] = domains[:1]
-        for row in INPUTS:
+        for row in INPUTS if values.get("wait") else ():  # else it has no effect anyway
             if row.needs and values.get(row.name) and not self._is_set(row.needs):
                 errors.append((row.name, f"has no effect without `{row.needs}`; set both, or remove `{row.name}`"))
 

@@ -55,13 +55,13 @@ def parse_base_url(value: str) -> str:
     """Return the API's address without a trailing slash."""
     if re.search(r"[^\x21-\x7e]", value):
         raise ValueError("contains white space, control or non-ASCII characters; write the host name in ASCII (Punycode)")
-    if re.search("[@?#]", value):
+    if re.search("[?#]|//[^/]*@", value):
         raise ValueError("contains a user name, query or fragment; only scheme, host, port and path are allowed")
     scheme, _, address = value.partition("://")
     host = address.partition("/")[0]
-    if scheme not in {"https", "http"} or not is_web_address(value) or not (_is_host(host) or _IPV6_HOST.fullmatch(host)):
+    if scheme.lower() not in {"https", "http"} or not is_web_address(value) or not (_is_host(host) or _IPV6_HOST.fullmatch(host)):
         raise ValueError("is not a valid https address; use one such as https://api.example.com")
-    if scheme == "http" and not is_loopback(urlsplit(value).hostname or ""):
+    if scheme.lower() == "http" and not is_loopback(urlsplit(value).hostname or ""):
         raise ValueError("uses http, which would send the key unencrypted; use https (http is only for loopback hosts)")
     return value.rstrip("/")
 

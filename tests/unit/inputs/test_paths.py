@@ -123,7 +123,7 @@ class TestWhereItLeads:
 
 
 class TestTargets:
-    @pytest.mark.parametrize("value", ["new", "a/b/c/new", "notes.txt", "pipe"])
+    @pytest.mark.parametrize("value", ["new", "a/b/c/new", "notes.txt"])
     def test_a_file_may_be_missing_with_its_folders_or_will_be_replaced(self, runner: Runner, value: str) -> None:
         before = sorted(runner.workspace.rglob("*"))
 
@@ -141,7 +141,7 @@ class TestTargets:
     @pytest.mark.parametrize(
         ("value", "is_folder"),
         [
-            *((value, False) for value in ("empty", "empty/", "new/", ".")),
+            *((value, False) for value in ("empty", "empty/", "new/", ".", "pipe")),
             *((value, True) for value in ("full", "notes.txt", "pipe", ".", "{workspace}", "{temporary}", "x/..")),
             *(
                 (value, kind)
@@ -155,6 +155,11 @@ class TestTargets:
     def test_what_cannot_be_replaced_or_written_is_refused(self, runner: Runner, value: str, is_folder: bool) -> None:
         with pytest.raises(ValueError, match=r"."):
             runner.target(value, is_folder=is_folder)
+
+    @pytest.mark.parametrize("is_folder", [False, True])
+    def test_so_is_the_root_of_the_file_system(self, is_folder: bool) -> None:
+        with pytest.raises(ValueError, match=r"."):
+            resolve_targets(".", [Path("/")], [None], is_folder=is_folder)
 
     def test_so_is_what_is_mounted(self, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Path, "is_mount", lambda _: True)

@@ -99,6 +99,7 @@ class TestBaseUrl:
             ("https://10.0.0.1", "https://10.0.0.1"),
             ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443"),
             ("http://localhost:8080", "http://localhost:8080"),
+            ("HTTPS://api.example.com/", "HTTPS://api.example.com"),
             ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080/x"),
             ("http://[::1]:8080", "http://[::1]:8080"),
         ],
