@@ -208,7 +208,7 @@ def check(settings: Settings, roots: tuple[Path, Path]) -> None:
         assert (first.wait, first.start_options) == (True, None)
     assert is_identifier(first.project_id) is (first.mode == Mode.AGENT)
     assert first.mode != Mode.AGENT or (first.domain, first.delivery) == (None, DeliverySettings())
-    assert first.delivery.export_version is None or first.delivery.values_file is not None
+    assert not first.wait or first.delivery.export_version is None or first.delivery.values_file is not None
     check_targets(jobs, roots)
 
 
