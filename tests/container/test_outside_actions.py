@@ -181,7 +181,7 @@ def test_names_with_underscores_are_inputs_and_the_key_is_hidden_in_both_forms(
 
     printed = remember_output(ended.stdout + ended.stderr, where="what the container printed")
     assert (ended.returncode, platform.count("start_export")) == (exit_code, 1 - exit_code), printed
-    assert "`***`" in printed
+    assert printed.count("`***`") == 1, printed  # names that are hidden look the same, and are listed once
 
 
 class TestCron:

@@ -179,6 +179,7 @@ def snapshot(folder: Path) -> dict[Path, tuple[int, ...]]:
     [
         {"site_path": "full"},
         {"site_path": "away/site"},
+        {"bundle_path": "pipe"},
         {"site_path": "pipe"},
         {"bundle_path": "same", "values_file": "./same"},
         {"values_file": "../values.yaml"},

@@ -17,8 +17,7 @@ SCRIPTS = {"export-docs.sh": block("In a shell", "sh"), "refresh-docs": block("C
 def test_inputs_and_outputs_exist() -> None:
     outputs = {name for script in SCRIPTS.values() for name in re.findall(r"\$\{?([a-z]+[A-Z]\w+)", script)}
 
-    inputs = {name.lower().replace("_", "-") for name in re.findall(r"INPUT_([A-Z_-]+)", PAGE)}
-    assert inputs <= {*ACTION["inputs"]}
+    assert {*re.findall(r"INPUT_([A-Z_-]+)", PAGE)} <= {name.upper().replace("-", "_") for name in ACTION["inputs"]}
     assert outputs >= {"jobId", "sitePath", "failureReason"}
     assert outputs <= {*ACTION["outputs"]}
 

@@ -154,10 +154,8 @@ class Answer(Generic[T]):
             summary = "an export of this domain already runs at the platform (409)"
             return kind(summary, details=self._quotes, cause=cause, remedy=remedy)
         if status == 404 and self.has_answered and not is_start:
-            summary, cause = (
-                f"the platform no longer knows the job {job.job_id} (404)",
-                "It was removed, or the platform lost it.",
-            )
+            summary = f"the platform no longer knows the job {job.job_id} (404)"
+            cause = "It was removed, or the platform lost it."
             remedy = f"Check the dashboard. If the job is there, use `{job.inputs_to_collect}`. If not, start another one."
             if job.has_ended:
                 summary, remedy = f"the export {job.job_id} was deleted (404)", "Start a new export."

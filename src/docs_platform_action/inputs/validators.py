@@ -17,7 +17,7 @@ MAX_LINE_LENGTH: Final = 1000  # that is searched for what is wrong
 _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*(?::0*([1-9][0-9]{{0,4}}))?")
 _IPV6_HOST: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
-_SHELL: Final = re.compile(r"\A~|\$(?:[A-Za-z_]\w*|\{[^}]*\}|\([^)]*\)?)|%[A-Za-z_]\w*%")  # what a shell would replace
+_SHELL: Final = re.compile(r"\A~|\$(?:[A-Za-z_]\w*|\{[^}]*\}+|\([^)]*\)?)|%[A-Za-z_]\w*%")  # what a shell would replace
 
 
 def parse_mode(value: str) -> Mode:

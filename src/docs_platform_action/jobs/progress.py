@@ -4,6 +4,7 @@ from typing import Final, NamedTuple
 
 NOISE_POINTS: Final = 5.0  # a larger fall means that the job has restarted; a smaller one is noise
 CONFIRMING_READINGS: Final = 3  # consecutive readings that must show the fall: one alone may come from a server with old data
+MAX_RESTARTS: Final = 10  # after more of them, progress says nothing about the end
 
 RECENT_FRACTION: Final = 1 / 4
 MIN_RECENT_POINTS: Final = 3.0
@@ -34,7 +35,7 @@ class PollingEstimate:
         self._last_at = began
         self._longest_gap = shortest_pause_seconds
         self._steps: list[Step] = []
-        self._consecutive_falls = 0
+        self._consecutive_falls = self.restarts = 0
 
     def update(self, at: float, percent: float | None) -> None:
         """Record a reading."""
@@ -48,7 +49,7 @@ class PollingEstimate:
         last = self._steps[-1]
         self._consecutive_falls = self._consecutive_falls + 1 if percent < last.percent - NOISE_POINTS else 0
         if self._consecutive_falls == CONFIRMING_READINGS:
-            self._steps, self._consecutive_falls = [step], 0
+            self._steps, self._consecutive_falls, self.restarts = [step], 0, self.restarts + 1
         elif percent > last.percent:
             if previous_at is not None and self.is_stalled(previous_at):
                 self._steps = [Step(previous_at, last.percent)]

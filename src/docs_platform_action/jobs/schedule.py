@@ -4,7 +4,7 @@ import math
 from typing import Final
 
 from ..inputs.settings import WaitSettings
-from .progress import PollingEstimate
+from .progress import MAX_RESTARTS, PollingEstimate
 
 FIRST_SECONDS: Final = 3.0  # before the first reading of a job that this run started; few jobs end sooner
 
@@ -48,8 +48,9 @@ class Schedule:
         """Return the pause after a reading at `now` that reported a status and, if not `None`, progress."""
         default = self._default_pause(now, status)
         self._estimate.update(now, percent)
-        remaining = self._estimate.remaining_seconds(now) if percent is not None else None
-        pause = self._pause_with_progress(now, remaining, default) if percent is not None else default
+        has_progress = percent is not None and self._estimate.restarts <= MAX_RESTARTS
+        remaining = self._estimate.remaining_seconds(now) if has_progress else None
+        pause = self._pause_with_progress(now, remaining, default) if has_progress else default
         endgame_seconds = ENDGAME * self._shortest_seconds
         if remaining is None or remaining > endgame_seconds:
             self._overdue_at = math.inf

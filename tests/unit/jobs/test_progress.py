@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.jobs.progress import MIN_POINTS, MIN_SECONDS, DisplayedEstimate, PollingEstimate
+from docs_platform_action.jobs.progress import MAX_RESTARTS, MIN_POINTS, MIN_SECONDS, DisplayedEstimate, PollingEstimate
 
 Reading = tuple[float, float | None, int | None, str]
 QUEUED: Reading = (0, None, None, "queued")
@@ -87,7 +87,8 @@ class TestDisplayedRemaining:
             progress.update(now, percent, page_count, queued=queued, ended=ended)
 
             remaining = progress.remaining_seconds(now + later)
-            assert remaining is None or 0 < remaining < math.inf
+            most = (100 - MIN_POINTS) / MIN_POINTS * (now + later)  # with the least progress that is enough
+            assert remaining is None or 0 < remaining <= most * (1 + 1e-9)
             assert progress.stalled_since is None or progress.stalled_since < now or now - pause == now
 
 
@@ -159,6 +160,14 @@ class TestUnevenProgress:
         estimate.update(24, 52)
 
         assert estimate.remaining_seconds(24) == pytest.approx(48)
+
+    def test_restarts_are_counted(self) -> None:
+        estimate, at = PollingEstimate(began=None, shortest_pause_seconds=1.0), 0.0
+        for restarts in range(MAX_RESTARTS + 1):
+            assert estimate.restarts == restarts
+            for percent in (90, 10, 10, 10):
+                at += 10
+                estimate.update(at, percent)
 
     def test_the_rate_is_measured_again_after_a_stall(self) -> None:
         estimate = seen((0, 0), (10, 10), (50, 10), (100, 10), (110, 30))

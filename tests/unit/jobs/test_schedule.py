@@ -111,8 +111,11 @@ def count_readings(percent_at: Callable[[int, float], float | None]) -> int:
         lambda _, elapsed: 100 - 100 / (1 + elapsed),
         lambda count, _: (50.0, 44.0)[count % 2],
         lambda count, _: (50.0, 10.0)[count % 2],
+        lambda count, _: 99.0 - 5.1 * (count % 19),
+        lambda count, _: 20.0 * (count % 5),
+        lambda count, _: (90.0, 10.0, 10.0, 10.0)[count % 4],
     ],
-    ids=["slower and slower", "a little", "much"],
+    ids=["slower and slower", "a little", "much", "falling", "phases", "up and down"],
 )
 def test_unsteady_progress_is_read_hardly_more_often_than_none(percent_at: Callable[[int, float], float]) -> None:
     assert count_readings(percent_at) <= 1.15 * count_readings(lambda _count, _elapsed: None)
