@@ -27,7 +27,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # tests import this module f
 from bench.needs import exit_without
 
 from docs_platform_action.context import Context
-from docs_platform_action.events import Events
 from docs_platform_action.inputs.settings import Mode, WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.polling import poll
@@ -172,7 +171,8 @@ class _Platform:
         self.polled_at: list[float] = []
         self._seconds = seconds
         self._shape = shape
-        self.context = cast(Context, SimpleNamespace(clock=self.clock, api=self, events=Events()))
+        events = SimpleNamespace(status_read=lambda _job: None)
+        self.context = cast(Context, SimpleNamespace(clock=self.clock, api=self, events=events))
 
     def read_export(self, _job: Job, *, deadline: float) -> ExportJob:  # noqa: ARG002  # called by the action
         """Return the job's state, and record the poll."""

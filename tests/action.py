@@ -16,7 +16,7 @@ from unittest import mock
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import StartedAction, start_action
 from docs_platform_action.clock import Clock
-from docs_platform_action.text import trimmed
+from docs_platform_action.inputs.validators import trimmed
 from tests.ended import ENTRYPOINT, Ended, search_and_convert
 from tests.engine import remember_output
 from tests.inside import other_constants, run_inside

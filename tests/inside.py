@@ -16,9 +16,9 @@ import coverage
 
 from admin_api_simulator.runner import ActionRun, left_files, parse_outputs, read_text, runner_environment, with_defaults
 from docs_platform_action.clock import Clock
+from docs_platform_action.inputs.validators import trimmed
 from docs_platform_action.main import run
 from docs_platform_action.signals import SignalHandler, Work
-from docs_platform_action.text import trimmed
 from tests.ended import ENTRYPOINT, Ended, search_and_convert
 from tests.virtual_time import VirtualClock
 

@@ -16,12 +16,6 @@ STORAGE_URL: Final = "https://exports.example-storage.com"
 REQUEST_SECONDS: Final = 0.12
 IDLE_SECONDS: Final = 5.0
 
-GITHUB: Final = {
-    "GITHUB_SERVER_URL": "https://github.com",
-    "GITHUB_REPOSITORY": "acme/docs",
-    "GITHUB_RUN_ID": "17316954721",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
@@ -126,4 +120,4 @@ def summary_of(scene: Scene) -> str:
         createdAt="2026-05-04T11:59:41Z",
         prLink="https://github.com/acme/docs/pull/128",
     )
-    return run_virtually(platform, clock, scene.inputs, idle_seconds=IDLE_SECONDS, env=GITHUB).summary
+    return run_virtually(platform, clock, scene.inputs, idle_seconds=IDLE_SECONDS).summary

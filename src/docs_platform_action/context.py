@@ -6,6 +6,7 @@ from .api.admin_api import AdminApi
 from .clock import Clock
 from .events import Events
 from .http.client import HttpClient
+from .outputs import Outputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,4 +16,5 @@ class Context:
     clock: Clock
     client: HttpClient
     api: AdminApi
+    outputs: Outputs
     events: Events

@@ -11,11 +11,6 @@ from . import __version__
 # the runner mounts its folders without `:z`, so their SELinux labels stay (source: actions/runner); in a user namespace the
 # container's root is an ordinary user of the machine
 DENIED_BY: Final = "SELinux on the runner, or user namespaces (rootless Docker, `userns-remap`)"
-DENIED_CAUSE: Final = f"The container is not allowed to write there. Likely causes: {DENIED_BY}."
-DENIED_REMEDY: Final = (
-    "With SELinux, label the runner's work folder for containers (`chcon -R -t container_file_t`). "
-    "With user namespaces, give write access to the user that the container's root is mapped to."
-)
 
 
 class Advice(TypedDict):
@@ -58,49 +53,14 @@ UNREACHABLE: Final = Advice(
     remedy="Check `base-url` and the platform's status page, and run the workflow again.",
 )
 
-DENIED: Final = Advice(cause=DENIED_CAUSE, remedy=DENIED_REMEDY)
+DENIED: Final = Advice(
+    cause=f"The container is not allowed to write there. Likely causes: {DENIED_BY}.",
+    remedy="With SELinux, label the runner's work folder for containers (`chcon -R -t container_file_t`). "
+    "With user namespaces, give write access to the user that the container's root is mapped to.",
+)
 NO_THREADS: Final = Advice(
     cause="The runner or its container has reached its limit of processes and threads.",
     remedy="Raise the limit (`--pids-limit`, `ulimit -u`), or lower `max-parallel`.",
-)
-STORAGE_UNAVAILABLE: Final = Advice(
-    cause="The storage, or the network between it and this runner, is down or overloaded.",
-    remedy="Run the workflow again, or allow the download more time with `outage-tolerance`.",
-)
-STORAGE_UNREACHABLE: Final = Advice(
-    cause="The runner's network blocks access to the storage, or the storage is down.",
-    remedy="Allow the runner to reach the storage's host, or run the workflow again.",
-)
-STORAGE_REFUSED: Final = Advice(
-    cause="The storage denies access to this runner, or the platform's links expire before they can be used.",
-    remedy="Allow the runner's address at the storage, or report it to the platform.",
-)
-BUNDLE_GONE: Final = Advice(
-    cause="There is no bundle at the link: it was removed, or is not there yet.",
-    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
-)
-LINK_INTERCEPTED: Final = Advice(
-    cause="Something other than the storage responded, such as a login page or a gateway, or compressed the bundle on the way.",
-    remedy="To see what responds, open the `bundleUrl` of a run without `bundle-path` and `site-path` from the runner's network.",
-)
-BUNDLE_CHANGED: Final = Advice(
-    cause="The bundle was replaced during the download, or something between the storage and this runner changes it.",
-    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
-)
-BUNDLE_NOT_RESUMED: Final = Advice(
-    cause="The connection to the storage breaks, and the storage cannot resume, or the bundle is replaced during the download.",
-    remedy=BUNDLE_CHANGED["remedy"],
-)
-DISK_FULL: Final = Advice(
-    cause="The runner's disk is full or too small.",
-    remedy="Free space in an earlier step, or use a runner with a larger disk.",
-)
-DISK_FAULTY: Final = Advice(
-    cause="The runner's disk is faulty, or another process is using it.", remedy="Fix the runner and run the workflow again."
-)
-PATH_SHARED: Final = Advice(
-    cause="Another process on the runner, or an earlier step that still runs, uses the same path. Its files were not changed.",
-    remedy="Use a path that nothing else writes to, and run the workflow again.",
 )
 
 
@@ -153,26 +113,22 @@ class Forbidden(ActionError):
     """The API returned 403."""
 
     failure_reason = "forbidden"
-    default_cause = (
-        "The plan does not include this (static export needs an Enterprise plan), the key lacks the permission, "
-        "or the platform does not allow the runner's IP address."
+    default_cause = "The organization has no Enterprise plan, the key lacks a permission, or this runner's IP address is blocked."
+    default_remedy = (
+        "Check the plan, the key's permissions and the allowed addresses in the dashboard, then run the workflow again."
     )
-    default_remedy = "Check the organization's plan and the key's permissions in the dashboard, then run the workflow again."
 
 
 class NotFound(ActionError):
     """The API returned 404 for the job, the project or the domain."""
 
     failure_reason = "not-found"
-    default_cause = "The name or id is mistyped, was removed, or belongs to a different organization than the key."
-    default_remedy = "Compare the domain, or the ids of the project and the job, with the dashboard."
 
 
 class Rejected(ActionError):
     """The API returned any other 4xx that is not temporary."""
 
     failure_reason = "rejected"
-    default_cause = "The platform does not accept this request; a retry would not help."
     default_remedy = (
         "Correct the step's inputs if they caused it. Otherwise report it to the platform, with the time of the request."
     )
@@ -188,10 +144,8 @@ class TooFewPages(ActionError):
     """The export finished with fewer pages than `min-pages`, or their number is unknown."""
 
     failure_reason = "too-few-pages"
-    default_cause = "The export is incomplete, or pages were removed from the site. Nothing was published."
-    default_remedy = (
-        "Check the site. If the number of pages is right, use `mode: collect` with the ID of the job and a lower `min-pages`."
-    )
+    default_cause = "Either pages are missing, or `min-pages` is too high."
+    default_remedy = "If pages are missing, fix the site and export it again. If the number is right, lower `min-pages`."
 
 
 class NoPullRequest(ActionError):
@@ -230,10 +184,9 @@ class StartUnconfirmed(ActionError):
     """The start request may have reached the platform, but no response confirmed it."""
 
     failure_reason = "start-unconfirmed"
-    default_cause = "The platform may have started the export anyway, so the request was not sent again."
     default_remedy = (
-        "Check the dashboard. If the export is running, collect it with `mode: collect` and its `job-id`. "
-        "If not, run the workflow again."
+        "The request was not sent again. Check the dashboard: if the export is running, collect it with `mode: collect` and its "
+        "`job-id`; if not, run the workflow again."
     )
 
 
@@ -241,8 +194,6 @@ class DownloadFailed(ActionError):
     """The bundle could not be downloaded completely."""
 
     failure_reason = "download-failed"
-    default_cause = STORAGE_UNAVAILABLE["cause"]
-    default_remedy = STORAGE_UNAVAILABLE["remedy"]
 
 
 class InvalidBundle(ActionError):
@@ -251,13 +202,6 @@ class InvalidBundle(ActionError):
     failure_reason = "invalid-bundle"
     default_cause = "The archive was damaged in transit, or was not made by the platform."
     default_remedy = "Run the workflow again. If it fails the same way, report it to the platform."
-
-
-class DiskTooSmall(InvalidBundle):
-    """The archive, or the site in it, needs more space than there is."""
-
-    def __init__(self, *details: str) -> None:
-        super().__init__("the bundle is too large for the runner's disk", details=details, **DISK_FULL)
 
 
 class Cancelled(ActionError):
@@ -279,40 +223,6 @@ class InternalError(ActionError):
 def system_reason(error: OSError) -> str:
     """Return the system's reason, with the likely causes where access is denied."""
     return f"{error.strerror}; likely causes: {DENIED_BY}" if isinstance(error, PermissionError) else str(error.strerror)
-
-
-def damaged(fact: str) -> InvalidBundle:
-    """Return the failure for an archive that is incomplete or malformed."""
-    return InvalidBundle("the bundle is damaged", details=(fact,))
-
-
-def unsafe(fact: str) -> InvalidBundle:
-    """Return the failure for an archive that holds something that must not be unpacked."""
-    return InvalidBundle(
-        "the bundle cannot be opened safely",
-        details=(fact,),
-        cause="The archive was not made by the platform, or the site contains something that cannot be delivered as files.",
-        remedy="If the site's sources cause it, fix them and export again; otherwise report it to the platform.",
-    )
-
-
-def too_large(fact: str) -> InvalidBundle:
-    """Return the failure for an archive beyond a limit."""
-    return InvalidBundle(
-        "the bundle is too large to be opened safely",
-        details=(fact,),
-        cause="The archive was made to fill the runner's disk, or holds more than a documentation site.",
-        remedy="To inspect the archive, save it with `bundle-path`, without `site-path`.",
-    )
-
-
-def not_an_archive(fact: str) -> InvalidBundle:
-    """Return the failure for a file of another kind."""
-    return InvalidBundle(
-        "the bundle is not an archive that can be opened",
-        details=(fact, "Supported are zip, and tar without compression or with gzip, bzip2 or xz."),
-        cause="The link led to something other than the bundle, or the platform now packs its bundles in another format.",
-    )
 
 
 def internal_error(error: Exception) -> InternalError:

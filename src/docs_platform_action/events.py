@@ -1,42 +1,13 @@
-"""Everything that a run announces about its jobs. The logs and the outputs listen."""
+"""What a run announces about its jobs for people. The log implements it; nothing else happens because of an event."""
 
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol
 
 from .job import Job
 
 
-def _forwarded(event: Callable[..., None]) -> Callable[..., None]:
-    @wraps(event)
-    def forward(self: "Events", *args: Any, **kwargs: Any) -> None:
-        self._forward(event.__name__, *args, **kwargs)
-
-    return forward
-
-
-def _with_forwarded_events(events: "type[Events]") -> "type[Events]":
-    for name, event in [*vars(events).items()]:
-        if not name.startswith("_"):
-            setattr(events, name, _forwarded(event))
-    return events
-
-
-@_with_forwarded_events
-class Events:
-    """Forwards each event to the method of the same name of each listener. Events come from the threads of the jobs.
-
-    Subclasses override the events that they need.
-    """
-
-    _listeners: "tuple[Events, ...]" = ()
-
-    def __init__(self, *listeners: "Events") -> None:
-        self._listeners = listeners
-
-    def _forward(self, event: str, *args: Any, **kwargs: Any) -> None:
-        for listener in self._listeners:
-            getattr(listener, event)(*args, **kwargs)
+class Events(Protocol):
+    """What happens to the jobs, announced from their threads. A new value of a job is in the job already."""
 
     def job_begun(self, job: Job) -> None:
         """Announce that a job's turn has come."""
@@ -47,35 +18,28 @@ class Events:
     def not_waiting(self, job: Job) -> None:
         """Announce that the run does not wait for the job, because `wait` is `false`."""
 
-    def polling(self, job: Job) -> None:
-        """Announce that the wait for the job begins."""
-
     def status_read(self, job: Job) -> None:
         """Announce a new reading of the job."""
 
     def request_ended(self, job: Job, request: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
         """Announce the end of a request to the API, such as `GET /v1/…`, with its status or its error."""
 
-    def retrying(self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float) -> None:
-        """Announce an outage of `API` or `STORAGE`. An infinite budget lasts while other jobs are running."""
+    def retrying(
+        self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float, is_limit: bool = False
+    ) -> None:
+        """Announce an outage of `API` or `STORAGE`, or a limit for starts. An infinite budget lasts while other jobs run."""
 
-    def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
-        """Announce the end of an outage."""
+    def recovered(self, job: Job, server: str, *, after_seconds: float, is_limit: bool = False) -> None:
+        """Announce the end of an outage, or that a start was accepted that had exceeded a limit."""
 
     def link_made(self, job: Job) -> None:
-        """Announce the link to the bundle, which is in the job already."""
+        """Announce the link to the bundle."""
 
     def link_expired(self, job: Job, error: str) -> None:
         """Announce that the link no longer works, or will not soon, and that a new one is requested."""
 
     def link_renewed(self, job: Job) -> None:
-        """Announce a new link, which is in the job already."""
-
-    def link_redirected(self, job: Job, url: str) -> None:
-        """Announce a redirect of the storage to another signed link."""
-
-    def downloading(self, job: Job) -> None:
-        """Announce that the download begins."""
+        """Announce a new link."""
 
     def storage_responded(self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None) -> None:
         """Announce a response of the storage. `requested` is the requested range."""
@@ -91,9 +55,6 @@ class Events:
 
     def archive_saved(self, job: Job) -> None:
         """Announce that the archive is saved at `bundle-path`."""
-
-    def unpacking(self, job: Job) -> None:
-        """Announce that unpacking begins."""
 
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:
         """Announce the number of unpacked files, and their size in bytes."""

@@ -3,15 +3,11 @@
 import math
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from .errors import ActionError, Cancelled, InvalidInput
 from .models import UNUSABLE, AgentJob, Bundle, Downloaded, ExportJob
 from .text import format_clock
-
-if TYPE_CHECKING:
-    from .http.transport import Request
-    from .jobs.progress import DisplayedEstimate
 
 DONE: Final = "done"
 STARTED: Final = "started"  # with `wait: false`
@@ -20,13 +16,11 @@ CANCELLED: Final = "cancelled"
 NOT_STARTED: Final = "not started"
 VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)  # in the order in which they are counted
 
-MAX_PHASES: Final = 100  # while the status changes between queued and others; the timeline shows a few, the longest
-
-QUEUE: Final = "queue"
-RUN: Final = "run"
-BUNDLE: Final = "bundle"
-DOWNLOAD: Final = "download"
-UNPACK: Final = "unpack"
+QUEUE: Final = "queued"
+RUN: Final = "exported"
+BUNDLE: Final = "packed"
+DOWNLOAD: Final = "downloaded"
+UNPACK: Final = "unpacked"
 
 MIN_LINK_SECONDS: Final = 60.0  # that a link must remain valid at the end of the run, so that later steps can use it
 
@@ -44,35 +38,42 @@ class Phase:
     began_at: float
     ended_at: float | None = None
 
+    def seconds(self, now: float) -> float:
+        """Return how long the phase has taken."""
+        return (now if self.ended_at is None else self.ended_at) - self.began_at
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivered:
+    """What is delivered of a bundle so far. Paths are as later steps see them."""
+
+    downloaded: Downloaded | None = None
+    bundle_path: str | None = None
+    site_path: str | None = None
+    site_files: int | None = None
+    values_file: str | None = None
+
 
 @dataclass(kw_only=True, eq=False)
 class Job:
-    """One job of the run. Unknown values are `None`, paths are as later steps see them, times are on the clock's `monotonic`."""
+    """One job of the run. Unknown values are `None`, times are on the clock's `monotonic`.
+
+    `reading`, `link` and `delivered` are replaced whole, so any thread may read them.
+    """
 
     mode: str | None
     domain: str | None = None
     project_id: str | None = None
     job_id: str | None = None
     masks_bundle_url: bool = False
-    status: str | None = None
-    progress: float | None = None
-    page_count: int | None = None  # of the completed job
-    pages_so_far: int | None = None  # the last count of any reading
-    bundle: Bundle | None = None
+    reading: ExportJob | AgentJob | None = None  # the last one
+    link: Bundle | None = None
     has_short_link: bool = False  # also after a new one was made
-    downloaded: Downloaded | None = None
-    bundle_path: str | None = None
-    site_path: str | None = None
-    site_files: int | None = None
-    values_file: str | None = None
-    export_job: ExportJob | None = None
-    agent_job: AgentJob | None = None
-    estimate: "DisplayedEstimate | None" = None
-    last_read_at: float | None = None
+    delivered: Delivered = Delivered()
     failure: ActionError | None = None
-    start_request: "Request | None" = None
-    started_at: float | None = None  # when this run started the job at the platform
+    started_at: float | None = None  # when this run started the job on the platform
     began_at: float | None = None  # when the run began to work on it
+    last_read_at: float | None = None
     ended_at: float | None = None
     phases: list[Phase] = field(default_factory=list)
 
@@ -86,6 +87,62 @@ class Job:
         """End the current phase, if there is one."""
         if self.phases and self.phases[-1].ended_at is None:
             self.phases[-1] = replace(self.phases[-1], ended_at=now)
+
+    def is_in(self, *phases: str) -> bool:
+        """Return whether the job's current phase is one of these."""
+        return bool(self.phases) and self.phases[-1].ended_at is None and self.phases[-1].name in phases
+
+    def outcome_of(self, phase: Phase) -> str:
+        """Return the name of a phase, or how the job ended in it."""
+        return f"{self.verdict} after" if self.failure is not None and phase is self.phases[-1] else phase.name
+
+    def record(self, reading: ExportJob | AgentJob, now: float) -> None:
+        """Record a reading of the job."""
+        self.reading = reading
+        # the first phase began with the wait, and a phase of which only the end was seen began after the previous reading
+        is_first, previous_at = not self.phases, self.last_read_at if self.last_read_at is not None else self.waiting_since
+        since = previous_at if previous_at is not None and (reading.has_ended or is_first) else now
+        if isinstance(reading, ExportJob):
+            self.start_phase(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
+        self.last_read_at = now
+
+    @property
+    def status(self) -> str | None:
+        """The last status that the API reported."""
+        return self.reading.status if self.reading is not None else None
+
+    @property
+    def progress(self) -> float | None:
+        """The last reading's percentage. What a queued job reports is not its own progress."""
+        job = self.reading
+        return job.progress if isinstance(job, ExportJob) and job.status != ExportJob.QUEUED else None
+
+    @property
+    def pages(self) -> int | None:
+        """The last reading's page count, also while the job is running."""
+        return self.reading.page_count if isinstance(self.reading, ExportJob) else None
+
+    @property
+    def page_count(self) -> int | None:
+        """The page count of the completed job."""
+        return self.pages if self.status == ExportJob.COMPLETED else None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the job's last known status is final."""
+        return self.reading is not None and self.reading.has_ended
+
+    @property
+    def has_known_status(self) -> bool:
+        """Whether the job's status is unread, or one that the API's description has."""
+        return self.reading is None or self.reading.status in self.reading.KNOWN_STATUSES
+
+    @property
+    def pr_link(self) -> str | None:
+        """The pull request of an agent job that completed or was archived."""
+        job = self.reading
+        is_done = self.status in {AgentJob.COMPLETED, AgentJob.ARCHIVED}
+        return job.pr_link if isinstance(job, AgentJob) and is_done else None
 
     @property
     def is_agent_job(self) -> bool:
@@ -104,6 +161,11 @@ class Job:
         return self.started_at is not None
 
     @property
+    def waiting_since(self) -> float | None:
+        """When the run started the job, or began to wait for it."""
+        return self.started_at if self.started_at is not None else self.began_at
+
+    @property
     def subject(self) -> str:
         """The job's name for people, which begins a sentence."""
         if self.is_agent_job:
@@ -115,9 +177,7 @@ class Job:
     @property
     def title(self) -> str:
         """The job's name above its log and its summary."""
-        if self.is_agent_job:
-            return self.subject
-        return f"Static export of {self.domain}" if self.domain else "Static export"
+        return self.subject if self.domain is None else f"Static export of {self.domain}"
 
     def headline(self, error: ActionError) -> str:
         """Return what failed and how, in one sentence."""
@@ -130,60 +190,20 @@ class Job:
         return self.job_id is not None and self.ended_at is None and not self.has_ended
 
     @property
-    def is_delivering(self) -> bool:
-        """Whether the job's files are being written."""
-        return bool(self.phases) and self.phases[-1].name in {DOWNLOAD, UNPACK} and self.phases[-1].ended_at is None
-
-    @property
     def verdict(self) -> str:
         """One of the `VERDICTS`."""
         if self.failure is None:
-            if self.was_started_here and self.bundle is None:
+            if self.was_started_here and self.link is None:
                 return STARTED
             return DONE if self.job_id is not None or self.ended_at is not None else NOT_STARTED
         if self.began_at is None and not isinstance(self.failure, InvalidInput):
             return NOT_STARTED
         return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the job's last known status is final."""
-        kind = AgentJob if self.is_agent_job else ExportJob
-        return self.status is not None and kind(status=self.status).has_ended
-
-    @property
-    def pr_link(self) -> str | None:
-        """The pull request of an agent job that completed or was archived."""
-        job = self.agent_job
-        return job.pr_link if job is not None and job.status in {AgentJob.COMPLETED, AgentJob.ARCHIVED} else None
-
-    @property
-    def is_start_unconfirmed(self) -> bool:
-        """Whether the platform may have processed a start request that got no response."""
-        return self.start_request is not None and self.start_request.maybe_processed
-
     def link_seconds(self, now: datetime) -> float:
         """Return how long the link remains valid, at most 0 if it has expired; infinite if that is unknown."""
-        expires = self.bundle.expires if self.bundle is not None else None
+        expires = self.link.expires if self.link is not None else None
         return (expires - now).total_seconds() if expires is not None else math.inf
-
-    def update_export(self, reading: ExportJob, now: float) -> None:
-        """Record a reading of the export job."""
-        self.export_job = reading
-        self.status = reading.status
-        self.progress = reading.progress
-        self.page_count = reading.page_count if reading.status == ExportJob.COMPLETED else None
-        self.pages_so_far = self.pages_so_far if reading.page_count is None else reading.page_count
-        # the first phase began with the polling, and a phase of which only the end was seen began after the previous reading
-        since = self.last_read_at if self.last_read_at is not None and (reading.has_ended or not self.phases) else now
-        if len(self.phases) < MAX_PHASES:
-            self.start_phase(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
-        self.last_read_at = now
-
-    def update_agent(self, reading: AgentJob) -> None:
-        """Record a reading of the agent job."""
-        self.status = reading.status
-        self.agent_job = reading
 
     def duration_seconds(self, now: float) -> float:
         """Return how long the run has worked on this job."""
@@ -191,22 +211,24 @@ class Job:
             return 0.0
         return (now if self.ended_at is None else self.ended_at) - self.began_at
 
-    def cancel(self, signal_name: str, now: float) -> None:
+    def cancel(self, signal_name: str, now: float, *, is_start_unconfirmed: bool) -> None:
         """End the job because of a signal."""
-        in_flight = "A start request was in flight; check the dashboard to see whether the export is running."
         when = f"after {format_clock(self.duration_seconds(now))}" if self.began_at is not None else "before it started"
-        self.failure = Cancelled(
-            f"cancelled {when}",
-            details=(in_flight,) if self.is_start_unconfirmed else (),
-            cause=f"The action received {signal_name}. {Cancelled.default_cause}",
-        )
+        details = []
+        if is_start_unconfirmed:
+            details = ["A start request was in flight. Check the dashboard to see whether the export is running."]
+        elif self.job_id is None:
+            details = ["Nothing was started on the platform."]
+        cause = f"The action received {signal_name}. {Cancelled.default_cause}"
+        self.failure = Cancelled(f"cancelled {when}", details=tuple(details), cause=cause)
         self.ended_at = now
         self.end_phase(now)
 
     def result(self, now: float) -> dict[str, object]:
         """Return the job's object in the output `results`, with every key. Unknown values are `None`."""
-        failure, downloaded, agent_job = self.failure, self.downloaded, self.agent_job
-        bundle = self.bundle if failure is None else None
+        failure, delivered, downloaded = self.failure, self.delivered, self.delivered.downloaded
+        link = self.link if failure is None else None
+        agent_job = self.reading if isinstance(self.reading, AgentJob) else None
         message = ". ".join(filter(None, (self.headline(failure), " ".join(failure.details)))) if failure else None
         known: dict[str, object] = {
             "mode": self.mode,
@@ -214,14 +236,14 @@ class Job:
             "projectId": self.project_id,
             "jobId": self.job_id,
             "status": self.status,
-            "bundleUrl": bundle.url if bundle else None,
-            "expiresAt": bundle.expires_at if bundle else None,
+            "bundleUrl": link.url if link else None,
+            "expiresAt": link.expires_at if link else None,
             "pageCount": self.page_count,
-            "bundlePath": self.bundle_path,
+            "bundlePath": delivered.bundle_path,
             "bundleSize": downloaded.size if downloaded else None,
             "bundleSha256": downloaded.sha256 if downloaded else None,
-            "sitePath": self.site_path,
-            "valuesFile": self.values_file,
+            "sitePath": delivered.site_path,
+            "valuesFile": delivered.values_file,
             "prLink": self.pr_link,
             "repository": agent_job.repository if agent_job else None,
             "ref": agent_job.ref if agent_job else None,

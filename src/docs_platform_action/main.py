@@ -1,16 +1,12 @@
-"""The composition root: environment -> settings -> run -> report -> exit code.
-
-What is not needed before the first request is imported later, because every import here delays that request.
-"""
+"""The composition root: environment -> settings -> run -> report -> exit code."""
 
 import functools
 import io
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 from urllib.parse import urlsplit
 
 from requests.utils import get_environ_proxies
@@ -30,14 +26,13 @@ from .inputs.settings import Settings
 from .job import Job
 from .jobs.runner import Runner, job_of
 from .models import is_loopback
+from .outputs import Outputs
 from .redaction import Redactor
 from .report.console import Console
-from .report.job_log import JobLog
-from .report.outputs import Outputs
+from .report.failures import annotate_failures
+from .report.log import Log
+from .report.summary import Summary, write_summary
 from .signals import SignalHandler
-
-if TYPE_CHECKING:
-    from .report.multi_log import MultiLog
 
 
 def main(signal_handler: SignalHandler, clock: Clock) -> int:
@@ -62,14 +57,14 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
     reader = Reader(environ, in_workflow=in_workflow)
-    console.mask(reader.keys, names=reader.names)
+    console.mask(reader.keys)
     output_file = _path(environ, "GITHUB_OUTPUT")
     env_file = _path(environ, "OUTPUT_ENV_FILE") if output_file is None else None
-    outputs = Outputs(output_file, console, env_file=env_file)
+    outputs = Outputs(output_file, console.redactor, env_file=env_file)
     started_at = clock.monotonic()
     jobs = [Job(mode=reader.mode, began_at=started_at)]  # reports errors from before the settings are known
-    log: JobLog | MultiLog | None = None
-    cancelled: list[Job] = []
+    log: Log | None = None
+    cancelled: Sequence[Job] = ()
     exit_code = 0
     try:
         roots = filter(None, [_path(environ, "GITHUB_WORKSPACE") or Path(), _path(environ, "RUNNER_TEMP")])
@@ -80,48 +75,42 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
                 console.warning([warning])
         outputs.check()
         jobs = [job_of(own) for own in settings.jobs]
-        log = _log_for(settings, jobs, console, clock)
-        context = _context_for(settings, jobs, clock, Events(outputs, log) if len(jobs) == 1 else log, console.redactor)
+        log = Log(console, clock, jobs, max_parallel=settings.max_parallel)
+        context = _context_for(settings, jobs, clock, log, outputs, console.redactor)
         runner = Runner([*zip(jobs, settings.jobs, strict=True)], context, max_parallel=settings.max_parallel)
         received = signal_handler.run(runner)
         if received is not None:
-            exit_code = 128 + received
-            cancelled = runner.unfinished
-            for job in cancelled:
-                job.cancel(received.name, clock.monotonic())
+            exit_code, cancelled = 128 + received, runner.unfinished
+            runner.cancel_unfinished(received.name)
     except Exception as error:  # noqa: BLE001  # any other becomes an `internal-error`
         failure = error if isinstance(error, ActionError) else internal_error(error)
         for job in jobs:
             job.failure = job.failure or failure
     now = clock.monotonic()
     # before the log, which may block: after a cancel the runner kills the container within seconds
-    results = outputs.write_all(jobs, now=now, duration_seconds=now - started_at)
+    outputs.write_all(jobs, now=now, duration_seconds=now - started_at)
     with console.bugs_as_warnings("The log"):
+        for job in jobs:
+            if job.masks_bundle_url and job.link is not None:
+                console.mask_in_job(job.link.url)  # before the runner reads the outputs
         if log is not None:
             for job in cancelled:
                 log.job_ended(job)
             log.close()
-    with console.bugs_as_warnings("The report"):
-        from .report.final_report import write_final_report
-        from .report.view import View
-
-        view = View(console=console, now=clock.now(), monotonic=clock.monotonic(), run_url=_run_url(environ))
-        summary_file = _path(environ, "GITHUB_STEP_SUMMARY")
-        write_final_report(jobs, view, results=results, duration_seconds=now - started_at, summary_file=summary_file)
+    if output_file is None:
+        console.print_outputs(outputs.printable)
+    with console.bugs_as_warnings("An error annotation"):
+        console.warn_of_size(outputs.values["results"])
+        annotate_failures(console, jobs)
+    summary = Summary(jobs=jobs, console=console, now=clock.now(), monotonic=now, duration_seconds=now - started_at)
+    with console.bugs_as_warnings("The job summary"):
+        write_summary(summary, _path(environ, "GITHUB_STEP_SUMMARY"))
     return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
 
 
-def _log_for(settings: Settings, jobs: Sequence[Job], console: Console, clock: Clock) -> "JobLog | MultiLog":
-    if len(jobs) == 1:
-        return JobLog(console, clock, jobs[0])
-    from .report.multi_log import MultiLog  # few runs have several jobs
-
-    log = MultiLog(console, clock, jobs)
-    log.begin(max_parallel=settings.max_parallel)
-    return log
-
-
-def _context_for(settings: Settings, jobs: Sequence[Job], clock: Clock, events: Events, redactor: Redactor) -> Context:
+def _context_for(
+    settings: Settings, jobs: Sequence[Job], clock: Clock, events: Events, outputs: Outputs, redactor: Redactor
+) -> Context:
     client = HttpClient(
         transport=Transport(create_ssl_context(settings.ca_bundle)),
         clock=clock,
@@ -136,7 +125,7 @@ def _context_for(settings: Settings, jobs: Sequence[Job], clock: Clock, events: 
         events=events,
         jobs=jobs,
     )
-    return Context(clock=clock, client=client, api=api, events=events)
+    return Context(clock=clock, client=client, api=api, outputs=outputs, events=events)
 
 
 def _proxies_for(url: str) -> dict[str, str]:
@@ -146,16 +135,6 @@ def _proxies_for(url: str) -> dict[str, str]:
     except UnicodeError as error:
         cause = "The value of NO_PROXY in the environment contains characters that no host name contains."
         raise UnusableServerError(cause=cause, remedy="Correct NO_PROXY.") from error
-
-
-def _run_url(environ: Mapping[str, str]) -> str:
-    """Return the address of this workflow run, or "" if a variable for it is missing or malformed."""
-    names = ("SERVER_URL", "REPOSITORY", "RUN_ID", "RUN_ATTEMPT")
-    server, repository, run_id, attempt = (environ.get(f"GITHUB_{name}", "") for name in names)
-    url = f"{server}/{repository}/actions/runs/{run_id}"
-    if not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/actions/runs/[0-9]{1,20}", url):
-        return ""
-    return f"{url}/attempts/{attempt}" if re.fullmatch("[0-9]{1,9}", attempt) else url
 
 
 def _path(environ: Mapping[str, str], name: str) -> Path | None:

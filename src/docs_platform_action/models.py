@@ -21,16 +21,11 @@ MAX_TEXT_LENGTH: Final = 1000
 UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and lone surrogates
 _AMBIGUOUS_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")  # URL parsers differ in how they read a host with one of these
 
-_MISSING_ENDPOINT: Final = re.compile(
-    r"(?<![\w.-])(?:endpoint|route|path|requested url|cannot (?:get|post)|method not allowed)(?![\w.-])", re.IGNORECASE
-)
-_RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE)  # only the API itself mentions one of these
 _PHRASES: Final = frozenset(status.phrase.lower() for status in http.HTTPStatus) | {
     *("unprocessable entity", "unprocessable content", "payload too large", "content too large"),  # old and new ones
 }
 _REASONS: Final = ("error", "message", "msg", "detail", "errors", "title")  # fields of APIs, frameworks and gateways
 _MAX_DEPTH: Final = 5  # of a reason in an error response
-_NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)  # adds nothing to the status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +126,7 @@ class AgentJob:
         found = body.get("id")
         is_comparable = isinstance(found, str) or (isinstance(found, int) and str(job_id).isdigit())
         if is_comparable and str(found).lower() not in {"", str(job_id or found).lower()}:
-            raise BadResponse("the API returned another job", details=(f"Its id is '{str(found)[:100]}'.",), **IN_FRONT)
+            raise BadResponse("the API returned another job", details=(f"Its ID is '{str(found)[:100]}'.",), **IN_FRONT)
         source, given = body.get("source"), str(body.get("prLink") or "").strip()
         link = re.sub(r"\s", lambda blank: quote(blank[0]), given)
         return cls(
@@ -153,37 +148,22 @@ class AgentJob:
 
 def read_error(body: object) -> str | None:
     """Read the reason in an error response, wherever it stands; one that only repeats a status, if there is no other."""
-    reasons = [*dict.fromkeys(itertools.islice(_reasons(body), 3))] if isinstance(body, dict) else []
+    reasons = [*dict.fromkeys(itertools.islice(reasons_in(body), 3))] if isinstance(body, dict) else []
     texts = [reason for reason in reasons if reason.lower() not in _PHRASES] or reasons
     return "; ".join(texts)[:MAX_TEXT_LENGTH].strip() or None
 
 
-def _reasons(value: object, depth: int = 0) -> Iterator[str]:
+def reasons_in(value: object, depth: int = 0) -> Iterator[str]:
     """Yield the reasons in a text, an object or a list, such as the errors of several fields."""
     if isinstance(value, str) and value.strip():
         yield value.strip()[:MAX_TEXT_LENGTH]
     elif isinstance(value, list) and depth < _MAX_DEPTH:
-        yield from (reason for item in value for reason in _reasons(item, depth + 1))
+        yield from (reason for item in value for reason in reasons_in(item, depth + 1))
     elif isinstance(value, dict) and depth < _MAX_DEPTH:
         known = [name for name in _REASONS if name in value]
         place = ".".join(map(str, value["loc"][:_MAX_DEPTH])) + ": " if isinstance(value.get("loc"), list) else ""
         for name in known if known or not depth else value:
-            yield from (f"{place if known else f'{name}: '}{reason}" for reason in _reasons(value[name], depth + 1))
-
-
-def reports_missing_endpoint(body: object, *, or_name: bool = False) -> bool:
-    """Return whether a 404 or 405 means that the server lacks the endpoint, not that the API does not know a name.
-
-    The API's error is an object with the string `error`. Other texts and fields are those of common frameworks and gateways. A
-    text that only repeats the status may mean the name; with `or_name`, it counts.
-    """
-    if not isinstance(body, dict):
-        return True
-    texts = [*_reasons(body)]
-    if any(_RESOURCE.search(text) for text in texts):
-        return False
-    may_repeat_status = or_name or _text(body, "error") is None or "path" in body
-    return any(map(_MISSING_ENDPOINT.search, texts)) or (may_repeat_status and all(map(_NOT_FOUND.fullmatch, texts)))
+            yield from (f"{place if known else f'{name}: '}{reason}" for reason in reasons_in(value[name], depth + 1))
 
 
 def read_job_id(body: object) -> str | None:

@@ -17,14 +17,10 @@ from .clock import Clock
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
-ABORT_GRACE_SECONDS: Final = 0.2
-"""How long to wait for aborted work: a cancel ends within a second."""
+ABORT_GRACE_SECONDS: Final = 0.2  # how long to wait for aborted work: a cancel ends within a second
+FORCE_EXIT_SECONDS: Final = 6.0  # after the first signal, when another one ends the process: something blocks it, such as its log
 
-FORCE_EXIT_SECONDS: Final = 6.0
-"""How long after the first signal another one ends the process: something blocks the run, such as its log."""
-
-Event = signal.Signals | BaseException | None
-"""A signal, an error of the work, or `None` for its end."""
+Event = signal.Signals | BaseException | None  # a signal, an error of the work, or `None` for its end
 
 
 class Work(Protocol):

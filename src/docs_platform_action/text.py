@@ -1,4 +1,4 @@
-"""Text for people: durations, dates, sizes, links without their secrets, and foreign text made harmless."""
+"""Text for people: durations, dates, sizes, and foreign text made harmless."""
 
 import math
 import re
@@ -22,8 +22,7 @@ def clean(text: str, *, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
 
     A workflow command begins with `::` at the start of a line, or with `##[` anywhere (source: actions/runner, ActionCommand.cs).
     """
-    if len(text) > max_length:
-        text = text[:max_length] + "…"
+    text = shortened(text, max_length)
     if not (text.isascii() and text.isprintable()):  # most lines are, and a run writes tens of thousands of them
         text = "".join(_visible(character) for character in text)
     return re.sub(r"##(?=\[)", "# #", re.sub(r":(?=:)", ": ", text)).rstrip()
@@ -103,16 +102,12 @@ def quoted(name: str) -> str:
     return f"'{name}'" if len(name) <= 160 else f"'{name[:80]}…{name[-80:]}'"
 
 
-def trimmed(text: str) -> str:
-    """Return a text without white space and byte order marks around it."""
-    while (stripped := text.strip().strip("\ufeff")) != text:
-        text = stripped
-    return text
-
-
-def lines_of(text: str) -> list[str]:
-    """Return the lines that are not blank, trimmed."""
-    return [*filter(None, map(trimmed, text.splitlines()))]
+def shortened(text: str, max_length: int = MAX_WORD_LENGTH) -> str:
+    """Shorten a text, at a space if one is near."""
+    if len(text) <= max_length:
+        return text
+    words, _, _ = text[:max_length].rpartition(" ")
+    return (words if len(words) > max_length * 0.8 else text[:max_length]) + "…"
 
 
 def join_errors(errors: Sequence[str]) -> str:
@@ -120,25 +115,6 @@ def join_errors(errors: Sequence[str]) -> str:
     errors = [*dict.fromkeys(errors)]
     more = [f"and {len(errors) - MAX_JOINED_ERRORS} more"] if len(errors) > MAX_JOINED_ERRORS else []
     return "; ".join([*errors[:MAX_JOINED_ERRORS], *more])
-
-
-def is_close(one: str, other: str, edits: int) -> bool:
-    """Return whether at most so many edits make one text from another.
-
-    An edit inserts, deletes or replaces a character, or swaps it with the next one.
-    """
-    if abs(len(one) - len(other)) > edits:
-        return False
-    rows = [list(range(len(other) + 1))]  # of the optimal string alignment distance
-    for i, character in enumerate(one):
-        row = [i + 1]
-        for j, wanted in enumerate(other):
-            distance = min(rows[-1][j + 1] + 1, row[j] + 1, rows[-1][j] + (character != wanted))
-            if i and j and character == other[j - 1] and one[i - 1] == wanted:
-                distance = min(distance, rows[-2][j - 1] + 1)
-            row.append(distance)
-        rows.append(row)
-    return rows[-1][-1] <= edits
 
 
 def pluralize(count: int, noun: str) -> str:
@@ -165,7 +141,7 @@ def format_expiry(expires: datetime, now: datetime, *, always_dated: bool = Fals
 
 def format_bytes(count: float) -> str:
     """Return a size with a binary unit and one decimal."""
-    if count < 1024:
+    if round(count) < 1024:
         return pluralize(round(count), "byte")
     for unit in ("KiB", "MiB", "GiB"):
         count /= 1024

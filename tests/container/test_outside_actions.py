@@ -37,6 +37,7 @@ class Machine:
         self.temporary = folder / "temporary"
         self.temporary.mkdir()
         self._folder = folder
+        self._platform = platform
         self._replaced = {
             "ghcr.io/OWNER/docs-platform-action@sha256:DIGEST": image,
             "docker run": f"docker run --network=host --label {self.label}",
@@ -72,9 +73,9 @@ class Machine:
         return process.returncode, remember_output(printed, where="what the script printed")
 
     def container(self) -> str:
-        """Return the container's ID, after waiting for its job to be known."""
+        """Return the container's ID, after waiting for the first reading of its job."""
         deadline = time.monotonic() + 120
-        while not (outputs := self.workspace / "outputs.env").is_file() or not outputs.read_text():
+        while not self._platform.count("read_export"):
             assert time.monotonic() < deadline, "no job was started"
             time.sleep(0.05)
         return docker("ps", "--quiet", "--filter", f"label={self.label}").strip()

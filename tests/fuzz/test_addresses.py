@@ -1,6 +1,7 @@
 """URLs from a platform or a storage: a request goes to the host that the URL names, or none is sent."""
 
 import contextlib
+from dataclasses import replace
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -11,9 +12,8 @@ from hypothesis import strategies as st
 from docs_platform_action.bundle.storage import MAX_REDIRECTS, request_bundle
 from docs_platform_action.errors import DownloadFailed
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.inputs.settings import Mode
-from docs_platform_action.job import Job
 from docs_platform_action.models import is_bundle_url, is_loopback
+from docs_platform_action.redaction import Redactor
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.unit.fakes import RecordedEvents, Redirecting, context, http_client
@@ -48,17 +48,29 @@ addresses = st.one_of(
 )
 
 
+class RecordingRedactor(Redactor):
+    """Records the targets of redirects, whose secrets are to be hidden."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+
+    def add_link(self, url: str) -> None:
+        self.links.append(url)
+        super().add_link(url)
+
+
 def fetch(url: str, *locations: str) -> tuple[list[str], list[str]]:
     """Fetch a bundle, and return the URLs of the link and its redirects, and those of the requests."""
-    wire, events = Redirecting(*map(as_read, locations)), RecordedEvents()
-    shared = context(VirtualClock(), events, client=http_client(wire))
+    wire, redactor = Redirecting(*map(as_read, locations)), RecordingRedactor()
+    client = replace(http_client(wire), redactor=redactor)
     with (
         contextlib.suppress(DownloadFailed, NetworkError),
-        request_bundle(url, {}, Job(mode=Mode.EXPORT), shared, within_seconds=60) as (response, _),
+        request_bundle(url, {}, context(VirtualClock(), RecordedEvents(), client=client), within_seconds=60) as (response, _),
     ):
         assert b"".join(response.pieces) == b"bundle"
     assert not any("authorization" in map(str.lower, request.headers) for request in wire.requests)
-    return [url, *(redirect for (redirect,) in events.of("link_redirected"))], [str(request.url) for request in wire.requests]
+    return [url, *redactor.links], [str(request.url) for request in wire.requests]
 
 
 def as_read(header: str) -> str:

@@ -21,7 +21,6 @@ from docs_platform_action.errors import (
     Unauthorized,
     Unavailable,
 )
-from docs_platform_action.events import Events
 from docs_platform_action.http.pacing import GAP_SECONDS, Pacer
 from docs_platform_action.http.retry import read_retry_after
 from docs_platform_action.inputs.settings import Mode
@@ -29,7 +28,7 @@ from docs_platform_action.job import Job
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL, FakeTransport, http_client
+from tests.unit.fakes import BASE_URL, FakeTransport, RecordedEvents, http_client
 from tests.virtual_platform import Sent
 from tests.virtual_time import NOON, VirtualClock
 
@@ -157,7 +156,7 @@ def test_no_server_makes_a_call_wait_longer_than_allowed(
         pacer=Pacer(clock),
         clock=clock,
         outage_tolerance_seconds=tolerance,
-        events=Events(),
+        events=RecordedEvents(),
         jobs=[job],
         jitter=lambda ceiling: ceiling * part,
     )

@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.http.transport import Request, Timeouts
-from docs_platform_action.inputs.reader import Reader
+from docs_platform_action.inputs.reader import Reader, is_close
 from docs_platform_action.inputs.settings import DeliverySettings, JobSettings, Mode, OutputPath, Settings
 from docs_platform_action.inputs.table import DEFAULTS, TARGETS
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
-from docs_platform_action.text import is_close
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, edited, edits, mutated_bytes, mutated_text
 from tests.unit.fakes import FakeTransport, http_client
@@ -165,9 +164,8 @@ def named_in(error: InvalidInput, inputs: Mapping[str, str]) -> list[str]:
     if one := re.match("Invalid input `([a-z-]+)`: .", error.summary):
         assert not error.details
         return [one[1]]
-    count = re.match(r"(\d+) invalid inputs: ", error.summary)
-    assert count is not None
-    assert int(count[1]) == len(error.details)
+    assert re.match("Invalid inputs: `", error.summary)
+    assert len(error.details) > 1
     names = re.findall("`([a-z-]+)`", error.summary)
     facts = [re.match("`([a-z-]+)`: .", fact) for fact in error.details]
     assert [*dict.fromkeys(match[1] for match in facts if match)] == names
@@ -367,7 +365,7 @@ def test_outside_a_workflow_either_form_of_a_name_is_the_same(
     inside = Reader({f"INPUT_{name.upper()}": text for name, text in inputs.items()}, in_workflow=True)
     outside = Reader({f"INPUT_{names[name].upper()}": text for name, text in inputs.items()}, in_workflow=False)
 
-    assert (outside.keys, outside.names, outside.mode) == (inside.keys, inside.names, inside.mode)
+    assert (outside.keys, outside.mode) == (inside.keys, inside.mode)
     assert ended(outside, roots) == ended(inside, roots)
     assert outside.warnings == inside.warnings
 

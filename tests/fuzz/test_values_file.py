@@ -36,7 +36,7 @@ strings = st.one_of(
 @example("a\nb: c", "\n--- #", ["a\nstaticExport: null", "\ud800", "a\r\n---\n"])
 def test_two_yaml_parsers_read_the_strings_back(link: str, version: str | None, foreign: list[str]) -> None:
     domain, job_id, expires_at = foreign
-    job = Job(mode="export", domain=domain, job_id=job_id, bundle=Bundle(url=link, expires_at=expires_at))
+    job = Job(mode="export", domain=domain, job_id=job_id, link=Bundle(url=link, expires_at=expires_at))
 
     written = values_text(job, version, datetime(2026, 5, 4, tzinfo=UTC))
 

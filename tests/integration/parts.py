@@ -9,14 +9,13 @@ import yaml
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.clock import Clock
-from docs_platform_action.events import Events
 from docs_platform_action.http.pacing import Pacer
 from docs_platform_action.http.transport import Transport
 from docs_platform_action.http.trust import create_ssl_context
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import http_client
+from tests.unit.fakes import RecordedEvents, http_client
 
 
 def api_client_to(base_url: str, *, transport: Transport | None = None, clock: Clock | None = None) -> ApiClient:
@@ -35,7 +34,7 @@ def api_of(base_url: str, *, outage_tolerance_seconds: float = 0.4, jitter: Call
         pacer=Pacer(clock),
         clock=clock,
         outage_tolerance_seconds=outage_tolerance_seconds,
-        events=Events(),
+        events=RecordedEvents(),
         jobs=[],
         jitter=jitter,
     )

@@ -9,7 +9,7 @@ from tests.action import Action
 from tests.ended import Ended
 from tests.keys import ADMIN_KEY
 
-LINE = re.compile(r"(?P<method>GET|POST) (?P<path>/v1/\S+): (?P<outcome>.+), \d+ ms(?:, request id (?P<id>.+))?")
+LINE = re.compile(r"(?P<method>GET|POST) (?P<path>/v1/\S+): (?P<outcome>.+), \d+ ms(?:, request ID (?P<id>.+))?")
 
 
 def debug_lines(ended: Ended) -> list[str]:

@@ -97,19 +97,18 @@ class TestEnvFile:
         assert ended.exit_code == 1
         assert source(file) == printed_outputs(ended)
 
-    def test_a_cancelled_run_has_written_what_it_knew(self, action: Action, platform: Simulator, file: Path) -> None:
+    def test_a_cancelled_run_writes_what_it_knows(self, action: Action, platform: Simulator, file: Path) -> None:
         platform.override("read_export", {"status": "running"})
 
         with action.start(platform, domain="docs.example.com", env=TO_FILE) as running:
             running.wait_for("  running")
-            early = source(file)
             running.signal(signal.SIGTERM)
             ended = running.wait()
 
         found = source(file)
         assert ended.exit_code == 143
-        assert early == {"jobId": found["jobId"]}
         assert (found["status"], found["failureReason"]) == ("running", "cancelled")
+        assert found == printed_outputs(ended)
 
     @pytest.mark.parametrize("name", ["bundle_path", "values_file", "site_path"])
     def test_it_must_not_be_the_path_of_another_result(self, action: Action, platform: Simulator, file: Path, name: str) -> None:
@@ -124,11 +123,11 @@ class TestEnvFile:
 
         assert (ended.exit_code, ended.outputs["bundlePath"]) == (0, "outputs.env")
 
-    @pytest.mark.parametrize("place", [".", "missing/outputs.env", "/proc/nowhere/outputs.env", "/dev/full"])
+    @pytest.mark.parametrize("place", [".", "missing/outputs.env", "/proc/nowhere/outputs.env"])
     def test_one_that_cannot_be_written_fails_the_run_before_any_request(
         self, action: Action, platform: Simulator, place: str
     ) -> None:
         ended = action.export(platform, env={**NO_RUNNER, "OUTPUT_ENV_FILE": place})
 
         assert (ended.exit_code, platform.requests) == (1, [])
-        assert printed_outputs(ended)["failureReason"] == "internal-error"
+        assert printed_outputs(ended)["failureReason"] == "invalid-input"

@@ -80,6 +80,7 @@ def test_a_start_with_a_response_that_is_too_slow_is_not_sent_again() -> None:
 
     start = Call(
         job=Job(mode=Mode.EXPORT, domain="docs.example.com"),
+        action="start exports",
         request=Request(method="POST", url="/v1/static-export/jobs"),
         read=StartedExport.from_json,
         is_start=True,

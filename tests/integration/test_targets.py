@@ -10,14 +10,13 @@ import trustme
 
 from admin_api_simulator import Simulator
 from docs_platform_action.bundle.storage import request_bundle
-from docs_platform_action.events import Events
 from docs_platform_action.http.transport import Request, Timeouts, Transport
 from docs_platform_action.http.trust import create_ssl_context
 from tests.inside import run_inside
-from tests.integration.parts import api_client_to, finished_export
+from tests.integration.parts import api_client_to
 from tests.integration.raw import RawServer, read_request, tunnel
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import context, http_client
+from tests.unit.fakes import RecordedEvents, context, http_client
 from tests.virtual_time import VirtualClock
 
 PUNCTUATION = string.punctuation.replace("#", "").replace("?", "")
@@ -60,8 +59,8 @@ class Recorder:
 def fetch(url: str, *, transport: Transport | None = None, proxy: str | None = None) -> None:
     """Fetch a link as in a run."""
     client = http_client(transport or Transport(create_ssl_context(None)), proxies={"https": proxy} if proxy else None)
-    shared = context(VirtualClock(), Events(), client=client)
-    with request_bundle(url, {}, finished_export(), shared, within_seconds=60) as (response, _):
+    shared = context(VirtualClock(), RecordedEvents(), client=client)
+    with request_bundle(url, {}, shared, within_seconds=60) as (response, _):
         assert b"".join(response.pieces) == b"{}"
 
 

@@ -1,13 +1,15 @@
 """Ended jobs to show in a summary: good, failed, cancelled, and one whose texts are all hostile."""
 
 import io
+from dataclasses import fields
 from datetime import timedelta
+from typing import Any
 
 from docs_platform_action.errors import ActionError, Cancelled, JobFailed, Unauthorized, Unavailable
-from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Job, Phase
+from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Delivered, Job, Phase
 from docs_platform_action.models import Bundle, Downloaded, ExportJob
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.view import View
+from docs_platform_action.report.summary import Summary
 from tests.virtual_time import NOON
 
 URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
@@ -16,9 +18,18 @@ NOW = 5000.0
 """Noon on the monotonic clock."""
 
 
-def view(console: Console | None = None) -> View:
-    """Return a view at noon."""
-    return View(console=console or Console(io.StringIO(), in_workflow=False, debugging=False), now=NOON, monotonic=NOW)
+def summary(*jobs: Job, console: Console | None = None, seconds: float = 253.0) -> Summary:
+    """Return the summary of a run that ended at noon."""
+    console = console or Console(io.StringIO(), in_workflow=False, debugging=False)
+    return Summary(jobs=jobs, console=console, now=NOON, monotonic=NOW, duration_seconds=seconds)
+
+
+def export(**known: Any) -> Job:
+    """Return an export. The parts of its last reading and of what is delivered are given by their names."""
+    status, pages = known.pop("status", None), known.pop("page_count", None)
+    delivered = {part.name: known.pop(part.name) for part in fields(Delivered) if part.name in known}
+    reading = ExportJob(status=status, page_count=pages) if status is not None else None
+    return Job(mode="export", reading=reading, delivered=Delivered(**delivered), **known)
 
 
 def phases(began: float, **seconds: float) -> list[Phase]:
@@ -30,26 +41,25 @@ def phases(began: float, **seconds: float) -> list[Phase]:
     return found
 
 
-def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, run: float = 240.0, **changes: object) -> Job:
+def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, run: float = 240.0, **changes: Any) -> Job:
     """Return a job that delivered everything, 13 s after its run."""
     steps = phases(began, **{QUEUE: 2.0, RUN: run, BUNDLE: 0.5, DOWNLOAD: 9.0, UNPACK: 1.5})
-    known: dict[str, object] = {
-        "mode": "export",
+    known: dict[str, Any] = {
         "domain": domain,
         "job_id": "se_1",
         "status": ExportJob.COMPLETED,
         "page_count": 1412,
-        "bundle": LINK,
+        "link": LINK,
         "downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16),
         "started_at": 0.0,
         "began_at": began,
         "ended_at": steps[-1].ended_at,
         "phases": steps,
     }
-    return Job(**{**known, **changes})  # type: ignore[arg-type]
+    return export(**{**known, **changes})
 
 
-def failed(domain: str = "api.example.com", *, failure: ActionError | None = None, **changes: object) -> Job:
+def failed(domain: str = "api.example.com", *, failure: ActionError | None = None, **changes: Any) -> Job:
     """Return a job that failed at the platform after 52 s, two minutes before the end."""
     error = failure or JobFailed(
         "an example of an error",
@@ -58,8 +68,7 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
         remedy="An example of advice about job se_2 and `timeout`.",
         request_id="7f3a",
     )
-    known: dict[str, object] = {
-        "mode": "export",
+    known: dict[str, Any] = {
         "domain": domain,
         "job_id": "se_2",
         "status": ExportJob.FAILED,
@@ -69,12 +78,12 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
         "ended_at": NOW - 120,
         "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 40.0}),
     }
-    return Job(**{**known, **changes})  # type: ignore[arg-type]
+    return export(**{**known, **changes})
 
 
-def cancelled(domain: str = "sdk.example.com", **changes: object) -> Job:
+def cancelled(domain: str = "sdk.example.com", **changes: Any) -> Job:
     """Return a job that was cancelled while it ran."""
-    known: dict[str, object] = {"status": "running", "ended_at": NOW, "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0})}
+    known: dict[str, Any] = {"status": "running", "ended_at": NOW, "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0})}
     return failed(domain, failure=Cancelled("cancelled after 2:52", cause="An example of a cause."), **{**known, **changes})
 
 
@@ -85,7 +94,7 @@ def refused(count: int) -> list[Job]:
         details = ('The API said: "invalid token"', *more)
         return Unauthorized("an example of an error", details=details, cause="A cause.", remedy="Advice.", request_id="7f3a")
 
-    nothing: dict[str, object] = {"job_id": None, "status": None, "page_count": None, "started_at": None, "phases": []}
+    nothing: dict[str, Any] = {"job_id": None, "status": None, "page_count": None, "started_at": None, "phases": []}
     first = failed("d0.example.com", failure=refusal(), ended_at=NOW - 171, **nothing)
     others = [
         failed(f"d{number}.example.com", failure=refusal("An example of a reason."), began_at=None, **nothing)
@@ -108,6 +117,6 @@ def hostile(text: str, *, ends_well: bool) -> Job:
     """Return a job whose every foreign text is this one."""
     link = Bundle(url=URL, expires_at=text)
     paths = {"bundle_path": text, "site_path": text, "site_files": 1, "values_file": text, "project_id": text}
-    texts: dict[str, object] = {"job_id": text, "status": text, **paths}
+    texts: dict[str, Any] = {"job_id": text, "status": text, **paths}
     error = JobFailed(text, details=(text, text), cause=text, remedy=text, request_id=text)
-    return good(text, bundle=link, **texts) if ends_well else failed(text, failure=error, **texts)
+    return good(text, link=link, **texts) if ends_well else failed(text, failure=error, **texts)

@@ -6,47 +6,25 @@ from typing import Any
 import pytest
 
 from docs_platform_action.job import QUEUE, RUN, Phase
-from docs_platform_action.report.summary import summary_of
+from docs_platform_action.report.timeline import timeline_of
 from tests.page.diagrams import read_diagrams
 from tests.page.gfm import page_of
-from tests.page.samples import NOW, cancelled, failed, good, phases, view
+from tests.page.samples import NOW, cancelled, failed, good, phases
 from tests.virtual_time import NOON
-
-HOSTILE = [
-    "a:b",
-    "a\n    injected :crit, 2026-01-01, 1d",
-    "%%{init: {'theme': 'dark'}}%%",
-    "a %% comment",
-    "a # b ; c",
-    "```\n</pre><script>",
-    "section x",
-    "title",
-    "click task1 call alert()",
-    "constructor",
-    "__proto__",
-    "---",
-    "gantt",
-    "#8203;",
-    "<b>bold</b>",
-    "\N{RIGHT-TO-LEFT OVERRIDE}moc.elpmaxe",
-    "bücher.example",
-    "\N{PILE OF POO}",
-    "x" * 500,
-    "docs.example.com:8443",
-]
 
 SPANS = (1, 2.9, 3, 7, 59, 61, 600, 3599, 4000, 50_000, 86_400, 3 * 86_400, 35 * 86_400)
 
-PAGES = {
-    "one": [good()],
+LONG = "documentation-platform.customer-preview.staging-environment-{}.example.com"
+
+RUNS = {
     "three": [good(), failed(), cancelled()],
     "twelve": [*(good(f"d{number}.example.com", began_at=NOW - 400 + 9 * number) for number in range(11)), failed()],
     "many": [good(f"d{number}.example.com", run=60.0 + number) for number in range(1000)],
-    "hostile": [good(None, job_id=text) for text in HOSTILE],
-    "alike": [good(), good(), good("docs.example.com 2")],
+    "ports": [good("docs.example.com:8443"), good("localhost:8080"), good("xn--bcher-kva.example"), good("1.example")],
+    "long": [good(LONG.format(number)) for number in range(2)],
     "flapping": [
         good(
-            "x" * 200 + str(number),
+            f"{'x' * 200}{number}.example.com",
             phases=phases(NOW - 2000, **{f"{name}{lap}": 9.0 for lap in range(90) for name in ("run", "q")}),
         )
         for number in range(60)
@@ -58,8 +36,8 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
-    pages = {name: page_of(summary_of(records, view(), duration_seconds=1)) for name, records in PAGES.items()}
-    return {name: page.diagrams()[0] for name, page in pages.items()}
+    charts = {name: timeline_of(jobs, now=NOON, monotonic=NOW) for name, jobs in RUNS.items()}
+    return {name: page_of(chart).diagrams()[0] for name, chart in charts.items()}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +45,7 @@ def read(texts: dict[str, str]) -> dict[str, dict[str, Any]]:
     return dict(zip(texts, read_diagrams([*texts.values()]), strict=True))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", RUNS)
 def test_every_diagram_is_drawn(texts: dict[str, str], read: dict[str, dict[str, Any]], name: str) -> None:
     assert "error" not in read[name], read[name]["error"]
     assert read[name]["type"] == "gantt"
@@ -84,35 +62,35 @@ def test_a_job_is_a_section_with_its_phases_at_their_times(read: dict[str, dict[
     day = "2026-05-04T"
     assert read["three"]["title"] == "Timeline of 2026-05-04, times in UTC"
     assert read["three"]["sections"] == ["docs.example.com", "api.example.com", "sdk.example.com"]
-    tasks = [(task["section"][:3], task["name"], task["tags"], task["began"], task["ended"]) for task in read["three"]["tasks"]]
-    assert tasks == [
-        ("doc", "queue 2 s", ["done"], f"{day}11:55:47.000", f"{day}11:55:49.000"),
-        ("doc", "run 4 min", [], f"{day}11:55:49.000", f"{day}11:59:49.000"),
-        ("doc", "bundle 0.5 s", ["done"], f"{day}11:59:49.000", f"{day}11:59:49.500"),
-        ("doc", "download 9 s", ["done"], f"{day}11:59:49.500", f"{day}11:59:58.500"),
-        ("doc", "unpack 1.5 s", ["done"], f"{day}11:59:58.500", f"{day}12:00:00.000"),
-        ("api", "queue 12 s", ["done"], f"{day}11:57:08.000", f"{day}11:57:20.000"),
-        ("api", "run 40 s", ["crit"], f"{day}11:57:20.000", f"{day}11:58:00.000"),
-        ("sdk", "queue 12 s", ["done"], f"{day}11:57:08.000", f"{day}11:57:20.000"),
-        ("sdk", "run 3 min", [], f"{day}11:57:20.000", f"{day}12:00:00.000"),
+    assert [(task["section"][:3], task["tags"], task["began"], task["ended"]) for task in read["three"]["tasks"]] == [
+        ("doc", ["done"], f"{day}11:55:47.000", f"{day}11:55:49.000"),
+        ("doc", [], f"{day}11:55:49.000", f"{day}11:59:49.000"),
+        ("doc", ["done"], f"{day}11:59:49.000", f"{day}11:59:49.500"),
+        ("doc", ["done"], f"{day}11:59:49.500", f"{day}11:59:58.500"),
+        ("doc", ["done"], f"{day}11:59:58.500", f"{day}12:00:00.000"),
+        ("api", ["done"], f"{day}11:57:08.000", f"{day}11:57:20.000"),
+        ("api", ["crit"], f"{day}11:57:20.000", f"{day}11:58:00.000"),
+        ("sdk", ["done"], f"{day}11:57:08.000", f"{day}11:57:20.000"),
+        ("sdk", [], f"{day}11:57:20.000", f"{day}12:00:00.000"),
     ]
+
+
+def test_all_phases_of_a_job_are_on_one_line(read: dict[str, dict[str, Any]]) -> None:
+    assert all(diagram["compact"] for diagram in read.values())
 
 
 def test_a_running_phase_ends_now(read: dict[str, dict[str, Any]]) -> None:
     task = read["running"]["tasks"][-1]
 
-    assert (task["name"], task["began"], task["ended"]) == ("run 20 s", "2026-05-04T11:59:40.000", "2026-05-04T12:00:00.000")
-
-
-def test_few_jobs_have_a_line_a_phase_and_many_one_a_job(read: dict[str, dict[str, Any]]) -> None:
-    assert not read["three"]["compact"]
-    assert read["twelve"]["compact"]
+    assert (task["name"], task["began"], task["ended"]) == (
+        *("exported 20 s", "2026-05-04T11:59:40.000", "2026-05-04T12:00:00.000"),
+    )
 
 
 def test_a_bar_too_short_for_its_name_has_an_invisible_one(read: dict[str, dict[str, Any]]) -> None:
     names = [task["name"] for task in read["twelve"]["tasks"] if task["section"] == "d0.example.com"]
 
-    assert names[1] == "run 4 min"
+    assert names[1] == "exported 4 min"
     assert {*names[:1], *names[2:]} == {"\N{LATIN SMALL LIGATURE FL}°°8203¶ß"}  # Mermaid's own writing of an entity
 
 
@@ -120,21 +98,9 @@ def test_of_very_many_the_longest_are_shown(read: dict[str, dict[str, Any]]) -> 
     assert read["many"]["sections"] == [f"d{number}.example.com" for number in range(960, 1000)]
 
 
-def test_hostile_names_are_sections_and_nothing_else(read: dict[str, dict[str, Any]]) -> None:
-    hostile = read["hostile"]
-    assert len(hostile["sections"]) == len(HOSTILE)
-    assert len(hostile["tasks"]) == 5 * len(HOSTILE)
-    assert {tag for task in hostile["tasks"] for tag in task["tags"]} == {"done"}
-    assert hostile["title"] == "Timeline of 2026-05-04, times in UTC"
-    assert max(map(len, hostile["sections"])) == 40
-    assert "job constructor" in hostile["sections"]
-    assert "bücher.example" in hostile["sections"]
-    assert "docs.example.com 8443" in hostile["sections"]
-
-
-def test_jobs_of_one_name_stay_apart(read: dict[str, dict[str, Any]]) -> None:
-    assert read["alike"]["sections"] == ["docs.example.com", "docs.example.com 2", "docs.example.com 2 2"]
-    assert len(read["alike"]["tasks"]) == 15
+def test_domains_with_ports_and_single_words_are_sections(read: dict[str, dict[str, Any]]) -> None:
+    assert read["ports"]["sections"] == ["docs.example.com 8443", "localhost 8080", "xn--bcher-kva.example", "1.example"]
+    assert len(read["ports"]["tasks"]) == 5 * 4
 
 
 @pytest.mark.parametrize("span", SPANS)

@@ -30,7 +30,7 @@ from docs_platform_action.http.transport import Request, Timeouts
 from tests.ended import Ended
 from tests.faults import FAULTS, Operation, Row
 from tests.inside import count_descriptors, run_inside, unmeasured
-from tests.leaks import leaked, leaked_in_part
+from tests.leaks import leaked
 from tests.reliability.expected import OK, TIMES, Rule, rule_for
 from tests.reliability.plays import PLAYS, SCALE, door_of
 from tests.reliability.world import (
@@ -315,7 +315,7 @@ def _problems_of_secrets(ended: Ended, workspace: Path) -> Iterator[str]:
     others = {name: text for name, text in ended.outputs.items() if name not in {"bundleUrl", "results"}}
     bearing = {**others, "bundleUrl": ended.outputs.get("bundleUrl", ""), "results": ended.outputs["results"]}
     for name, text in (*public.items(), *bearing.items(), ("values.yaml", values.read_text() if values.exists() else "")):
-        if found := leaked_in_part(KEY, text):
+        if found := leaked(KEY, text):
             yield f"the key is in {name}: {', '.join(found)}"
     for name, text in (*public.items(), *others.items()):
         if leaked(SIGNATURE, text):
@@ -336,5 +336,5 @@ def _problems_of_authorization(scene: Scene) -> Iterator[str]:
         if seen.host == scene.api_host:
             if f"\r\nauthorization: bearer {KEY.lower()}\r\n" not in seen.content.decode("latin-1").lower():
                 yield "a request to the API without the key"
-        elif leaked_in_part(KEY, seen.content) or b"authorization" in seen.content.lower():
+        elif leaked(KEY, seen.content) or b"authorization" in seen.content.lower():
             yield f"the key went to {seen.host}"

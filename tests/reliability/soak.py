@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from docs_platform_action.report.job_log import HEARTBEAT_SECONDS
+from docs_platform_action.report.log import HEARTBEAT_SECONDS
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
 from tests.reliability.soak_judge import EPSILON, Verdict, WrongError, judge, judge_of_many, most_good_reads

@@ -26,7 +26,7 @@ from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import OPERATIONS
 from docs_platform_action.job import Job
 from docs_platform_action.models import MAX_TEXT_LENGTH, UNUSABLE, is_job_id
-from docs_platform_action.report.outputs import MAX_JOB_OUTPUT_BYTES
+from docs_platform_action.report.console import MAX_JOB_OUTPUT_BYTES
 from tests.commands import Command, commands_in, lines_of
 from tests.ended import Ended
 from tests.hostile import COMMANDS, HARMFUL, UNSEEN

@@ -15,9 +15,10 @@ from docs_platform_action.events import Events
 from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.transport import Transport
 from docs_platform_action.job import Job
+from docs_platform_action.outputs import Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.job_log import JobLog
+from docs_platform_action.report.log import Log
 from tests.keys import ADMIN_KEY
 from tests.virtual_platform import Sent, VirtualTransport
 
@@ -102,8 +103,8 @@ class Redirecting(FakeTransport):
             self._status, self._headers = 302, {"Location": self._locations.pop(0)}
 
 
-class RecordedEvents(Events):
-    """Records every event: its name, its job, and its other arguments in order."""
+class RecordedEvents:
+    """Implements `Events`, and records every event: its name, its job, and its other arguments in order."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[Any, ...]] = []
@@ -116,34 +117,32 @@ class RecordedEvents(Events):
     def names(self) -> list[str]:
         return [event[0] for event in self.seen]
 
-
-def _recorded(name: str) -> Callable[..., None]:
-    def record(self: RecordedEvents, job: Job, *args: object, **options: object) -> None:
-        self.seen.append((name, job, *args, *options.values()))
-
-    return record
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name not in vars(Events):
+            raise AttributeError(name)
+        return lambda *args, **options: self.seen.append((name, *args, *options.values()))
 
 
-for _name in [name for name in vars(Events) if not name.startswith("_")]:
-    setattr(RecordedEvents, _name, _recorded(_name))
-
-
-def context(clock: Clock, events: Events, *, api: object = None, client: object = None) -> Context:
+def context(
+    clock: Clock, events: object, *, api: object = None, client: object = None, outputs: Outputs | None = None
+) -> Context:
     """Return the context of a run with the parts that a test needs."""
     return Context(
         clock=clock,
         client=cast(HttpClient, client),
         api=cast(AdminApi, api),
-        events=events,
+        outputs=outputs or Outputs(None, Redactor()),
+        events=cast(Events, events),
     )
 
 
-class Log(JobLog):
-    """A job's log with readable lines."""
+class ReadableLog(Log):
+    """A log with readable lines."""
 
-    def __init__(self, job: Job, clock: Clock, *, in_workflow: bool = True, debugging: bool = False) -> None:
+    def __init__(self, *jobs: Job, clock: Clock, in_workflow: bool = True, debugging: bool = False) -> None:
         self.stream = io.StringIO()
-        super().__init__(Console(self.stream, in_workflow=in_workflow, debugging=debugging), clock, job)
+        self.console = Console(self.stream, in_workflow=in_workflow, debugging=debugging)
+        super().__init__(self.console, clock, jobs, max_parallel=len(jobs))
 
     @property
     def lines(self) -> list[str]:

@@ -12,8 +12,10 @@ from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.inputs.table import INPUTS, Input
 from docs_platform_action.job import Job
 from docs_platform_action.models import AgentJob, Bundle, Downloaded
-from docs_platform_action.report import outputs
+from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
+from docs_platform_action.redaction import Redactor
 from tests import reference_page
+from tests.page.samples import export
 from tests.pages import markdown_pages, tables
 
 ROOT = Path(__file__).parents[2]
@@ -26,13 +28,12 @@ PAGES = [
     page for page in sorted(markdown_pages()) if re.search(r"docs-platform-action@|steps\.\w+\.outputs", page.read_text("utf-8"))
 ]
 RESULT_KEYS = tuple(Job(mode=None).result(0.0))
-EXPORTED = Job(
-    mode=Mode.EXPORT,
+EXPORTED = export(
     domain="docs.example.com",
     job_id="se_3f9a2c1b",
     status="completed",
     page_count=412,
-    bundle=Bundle(url="https://exports.example-storage.com/bundle.tar.gz", expires_at="2026-05-04T15:04:00Z"),
+    link=Bundle(url="https://exports.example-storage.com/bundle.tar.gz", expires_at="2026-05-04T15:04:00Z"),
     downloaded=Downloaded(size=40_000_000, sha256="9b1c"),
     bundle_path="bundle.tar.gz",
     site_path="site",
@@ -49,7 +50,7 @@ AGENT_JOB = AgentJob(
     created_at="2026-05-04T14:00:00Z",
     archived_at="2026-05-04T15:04:00Z",
 )
-WAITED = Job(mode=Mode.AGENT, project_id="prj_81c2", job_id="aj_1", status="archived", agent_job=AGENT_JOB)
+WAITED = Job(mode=Mode.AGENT, project_id="prj_81c2", job_id="aj_1", reading=AGENT_JOB)
 """An agent job with everything that one can have, except a failure."""
 
 CANCELLED = (
@@ -112,14 +113,17 @@ class TestInputs:
 
 class TestOutputs:
     def test_those_of_action_yml_are_what_a_run_can_write(self) -> None:
-        code = Path(outputs.__file__).read_text("utf-8")
-        written = {*outputs.OUTPUTS_OF_ONE_JOB, *re.findall(r'_write_or_fail\(first, "(\w+)"', code)}
+        written = set()
+        for job in (EXPORTED, WAITED, *CANCELLED):
+            outputs = Outputs(None, Redactor())
+            outputs.write_all([job], now=0.0, duration_seconds=0.0)
+            written |= {*outputs.values}
 
         assert written == {*ACTION["outputs"]}
 
     def test_those_that_belong_to_one_job_are_in_results_too(self) -> None:
         assert {*ACTION["outputs"]} - {"results"} <= {*RESULT_KEYS}
-        assert {*outputs.OUTPUTS_OF_ONE_JOB} <= {*RESULT_KEYS}
+        assert {*OUTPUTS_OF_ONE_JOB} <= {*RESULT_KEYS}
 
     def test_the_readme_lists_only_some_that_exist(self) -> None:
         listed = {*rows(README, "Outputs", "output")}
@@ -147,7 +151,7 @@ class TestResults:
 
     @pytest.mark.parametrize("name", RESULT_KEYS)
     def test_the_reference_has_the_modes_in_which_they_have_a_value(self, name: str) -> None:
-        modes = {job.mode for job in (EXPORTED, WAITED, *CANCELLED) if job.result(0.0)[name] is not None}
+        modes = {str(job.mode) for job in (EXPORTED, WAITED, *CANCELLED) if job.result(0.0)[name] is not None}
 
         shown = rows(REFERENCE, "Results", "key")[name]["in mode"]
         assert (

@@ -1,29 +1,27 @@
 """A job's verdict, its phases, and its object in `results`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from docs_platform_action.errors import Cancelled, DownloadFailed, InvalidBundle, InvalidInput, JobFailed, Unauthorized
-from docs_platform_action.http.transport import Request
-from docs_platform_action.job import BUNDLE, MAX_PHASES, QUEUE, RUN, Job, Phase
+from docs_platform_action.errors import Cancelled, InvalidBundle, InvalidInput, JobFailed, Unauthorized
+from docs_platform_action.job import BUNDLE, QUEUE, RUN, Delivered, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
 
 URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
 
 
-def exported(**changes: object) -> Job:
-    known = {
+def exported(**changes: Any) -> Job:
+    known: dict[str, Any] = {
         "mode": "export",
         "domain": "docs.example.com",
         "job_id": "se_1",
-        "status": "completed",
-        "page_count": 412,
-        "bundle": Bundle(url=URL, expires_at="2026-05-04T15:04:00Z"),
+        "reading": ExportJob(status="completed", page_count=412),
+        "link": Bundle(url=URL, expires_at="2026-05-04T15:04:00Z"),
         "began_at": 100.0,
     }
-    return Job(**{**known, **changes})  # type: ignore[arg-type]
+    return Job(**{**known, **changes})
 
 
 class TestReadings:
@@ -31,28 +29,24 @@ class TestReadings:
         ("status", "reported", "page_count"),
         [("completed", None, None), ("completed", 0, 0), ("completed", 412, 412), ("running", 401, None), ("failed", 401, None)],
     )
-    def test_the_pages_are_those_of_the_completed_job(self, status: str, reported: int | None, page_count: int | None) -> None:
+    def test_the_page_count_is_that_of_the_completed_job(self, status: str, reported: int | None, page_count: int | None) -> None:
         job = Job(mode="export")
 
-        job.update_export(ExportJob(status="running", progress=99.0, page_count=400), 101.0)
-        job.update_export(ExportJob(status=status, page_count=reported), 102.0)
+        job.record(ExportJob(status="running", progress=99.0, page_count=400), 101.0)
+        job.record(ExportJob(status=status, page_count=reported), 102.0)
 
-        assert (job.status, job.progress, job.page_count) == (status, None, page_count)
+        assert (job.status, job.progress, job.pages, job.page_count) == (status, None, reported, page_count)
         assert job.result(102.0)["pageCount"] == page_count
 
-    def test_pages_so_far_that_a_later_reading_leaves_out_stay_known(self) -> None:
-        job = Job(mode="export")
-
-        job.update_export(ExportJob(status="running", page_count=400), 101.0)
-        job.update_export(ExportJob(status="completed"), 102.0)
-
-        assert job.pages_so_far == 400
+    @pytest.mark.parametrize(("status", "progress"), [("queued", None), ("running", 40.0), ("polishing", 40.0)])
+    def test_what_a_queued_job_reports_is_not_its_progress(self, status: str, progress: float | None) -> None:
+        assert Job(mode="export", reading=ExportJob(status=status, progress=40.0)).progress == progress
 
     @pytest.mark.parametrize(("status", "link"), [("completed", "x"), ("archived", "x"), ("active", None), ("failed", None)])
     def test_a_pull_request_counts_when_the_job_ended_well(self, status: str, link: str | None) -> None:
         job = Job(mode="agent")
 
-        job.update_agent(AgentJob(status=status, pr_link="x"))
+        job.record(AgentJob(status=status, pr_link="x"), 101.0)
 
         assert job.pr_link == link
 
@@ -60,34 +54,29 @@ class TestReadings:
         ("known", "is_under_way"),
         [
             ({"job_id": "se_1"}, True),
-            ({"job_id": "se_1", "status": "running"}, True),
-            ({"job_id": "se_1", "status": "polishing"}, True),
-            ({"job_id": "se_1", "status": "completed"}, False),
-            ({"job_id": "se_1", "status": "failed"}, False),
-            ({"job_id": "se_1", "status": "running", "ended_at": 102.0}, False),
+            ({"job_id": "se_1", "reading": ExportJob(status="running")}, True),
+            ({"job_id": "se_1", "reading": ExportJob(status="polishing")}, True),
+            ({"job_id": "se_1", "reading": ExportJob(status="completed")}, False),
+            ({"job_id": "se_1", "reading": ExportJob(status="failed")}, False),
+            ({"job_id": "se_1", "reading": ExportJob(status="running"), "ended_at": 102.0}, False),
             ({}, False),
         ],
     )
     def test_a_job_is_under_way_from_its_id_to_its_end(self, known: Mapping[str, Any], is_under_way: bool) -> None:
         assert Job(mode="export", **known).is_under_way is is_under_way
 
-    @pytest.mark.parametrize("maybe_processed", [True, False])
-    def test_a_start_is_unconfirmed_while_its_request_may_have_been_processed(self, maybe_processed: bool) -> None:
-        job = Job(mode="export", start_request=Request(method="POST", url="/", maybe_processed=maybe_processed))
-
-        assert job.is_start_unconfirmed is maybe_processed
-        assert not Job(mode="export").is_start_unconfirmed
-
     @pytest.mark.parametrize(
-        ("mode", "status", "has_ended"),
+        ("reading", "has_ended"),
         [
-            *(("export", None, False), ("export", "running", False), ("export", "failed", True), ("export", "archived", False)),
-            *(("agent", "active", False), ("agent", "archived", True)),
+            *((None, False), (ExportJob(status="running"), False), (ExportJob(status="failed"), True)),
+            *((ExportJob(status="archived"), False), (AgentJob(status="active"), False), (AgentJob(status="archived"), True)),
         ],
     )
-    def test_a_job_has_ended_when_its_status_is_final(self, mode: str, status: str | None, has_ended: bool) -> None:
-        assert Job(mode=mode, status=status).has_ended is has_ended
+    def test_a_job_has_ended_when_its_status_is_final(self, reading: ExportJob | AgentJob | None, has_ended: bool) -> None:
+        assert Job(mode=None, reading=reading).has_ended is has_ended
 
+
+class TestPhases:
     def test_a_phase_ends_where_the_next_begins_and_is_not_entered_twice(self) -> None:
         job = Job(mode="export")
 
@@ -99,16 +88,45 @@ class TestReadings:
 
         assert job.phases == [Phase(name=QUEUE, began_at=1.0, ended_at=3.0), Phase(name=RUN, began_at=3.0, ended_at=5.0)]
 
-    def test_a_job_that_flaps_keeps_a_limited_number_of_phases(self) -> None:
+    def test_its_current_phase_is_the_last_until_that_ends(self) -> None:
         job = Job(mode="export")
+        assert not job.is_in(QUEUE)
 
-        for number in range(5000):
-            job.update_export(ExportJob(status=("queued", "running")[number % 2]), float(number))
-        job.start_phase(BUNDLE, 5000.0)
+        job.start_phase(QUEUE, 1.0)
+        job.start_phase(RUN, 2.0)
+        assert (job.is_in(QUEUE), job.is_in(QUEUE, RUN)) == (False, True)
 
-        assert len(job.phases) == MAX_PHASES + 1
-        assert (job.phases[-2].ended_at, job.phases[-1].name) == (5000.0, BUNDLE)
+        job.end_phase(3.0)
+        assert not job.is_in(RUN)
 
+    @pytest.mark.parametrize(
+        ("readings", "expected"),
+        [
+            ([("queued", 3.0), ("running", 5.0), ("completed", 9.0)], [(QUEUE, 1.0, 5.0), (RUN, 5.0, None)]),
+            ([("queued", 3.0), ("completed", 9.0)], [(QUEUE, 1.0, 3.0), (RUN, 3.0, None)]),
+            ([("completed", 9.0)], [(RUN, 1.0, None)]),
+            ([("running", 3.0), ("queued", 5.0)], [(RUN, 1.0, 5.0), (QUEUE, 5.0, None)]),
+        ],
+    )
+    def test_the_first_begins_with_the_wait_and_one_of_which_only_the_end_was_seen_after_the_reading_before(
+        self, readings: Sequence[tuple[str, float]], expected: Sequence[tuple[str, float, float | None]]
+    ) -> None:
+        job = Job(mode="export", began_at=0.0, started_at=1.0)
+
+        for status, now in readings:
+            job.record(ExportJob(status=status), now)
+
+        assert [(phase.name, phase.began_at, phase.ended_at) for phase in job.phases] == expected
+
+    def test_an_agent_job_has_none(self) -> None:
+        job = Job(mode="agent", began_at=0.0)
+
+        job.record(AgentJob(status="completed"), 9.0)
+
+        assert job.phases == []
+
+
+class TestEnd:
     @pytest.mark.parametrize(
         ("job", "verdict"),
         [
@@ -151,18 +169,22 @@ class TestReadings:
 
 
 class TestCancel:
-    @pytest.mark.parametrize(("maybe_processed", "count"), [(True, 1), (False, 0)])
-    def test_it_ends_the_job_and_its_phase_and_a_start_request_in_flight_is_reported(
-        self, maybe_processed: bool, count: int
+    @pytest.mark.parametrize(
+        ("known", "is_start_unconfirmed", "count"),
+        [({"job_id": None}, True, 1), ({"job_id": None}, False, 1), ({}, False, 0)],
+    )
+    def test_it_ends_the_job_and_its_phase_and_says_whether_something_was_started(
+        self, known: Mapping[str, Any], is_start_unconfirmed: bool, count: int
     ) -> None:
-        job = exported(job_id=None, start_request=Request(method="POST", url="/", maybe_processed=maybe_processed))
+        job = exported(**known)
         job.start_phase(BUNDLE, 120.0)
 
-        job.cancel("SIGINT", 131.0)
+        job.cancel("SIGINT", 131.0, is_start_unconfirmed=is_start_unconfirmed)
 
         assert (job.ended_at, job.phases[-1].ended_at) == (131.0, 131.0)
         assert isinstance(job.failure, Cancelled)
         assert len(job.failure.details) == count
+        assert "SIGINT" in job.failure.cause
 
 
 class TestResult:
@@ -186,14 +208,11 @@ class TestResult:
         }
 
     def test_a_finished_agent_job_is_shown_in_full(self) -> None:
-        job = Job(mode="agent", project_id="prj_1", job_id="aj_1")
-        job.update_agent(
-            AgentJob(
-                status="archived", pr_link="p", repository="r", ref="main", model="m", created_at="then", archived_at="later"
-            )
+        reading = AgentJob(
+            status="archived", pr_link="p", repository="r", ref="main", model="m", created_at="then", archived_at="later"
         )
 
-        row = job.result(0.0)
+        row = Job(mode="agent", project_id="prj_1", job_id="aj_1", reading=reading).result(0.0)
 
         assert {key: value for key, value in row.items() if value is not None} == {
             "mode": "agent",
@@ -210,7 +229,7 @@ class TestResult:
         }
 
     def test_no_text_has_a_second_line(self) -> None:
-        job = Job(mode="export", domain="docs.example.com", began_at=0.0, status="a\nb")
+        job = Job(mode="export", domain="docs.example.com", began_at=0.0, reading=ExportJob(status="a\nb"))
         job.failure = JobFailed("it failed", details=('The API said: "one\n::add-mask::two\x1b[0m"',))
 
         row = job.result(7.9)
@@ -226,16 +245,16 @@ class TestResult:
         assert (row["failureReason"], row["message"]) == ("job-failed", "Export of docs.example.com: it broke")
         assert (row["bundleUrl"], row["expiresAt"]) == (None, None)
 
-    DELIVERED: Mapping[str, object] = {
-        "downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16),
-        "bundle_path": "out/bundle.tar.gz",
-        "site_path": "out/site",
-        "site_files": 1904,
-        "values_file": "values.yaml",
-    }
-
     def test_what_was_delivered_is_reported_with_its_path(self) -> None:
-        row = exported(**self.DELIVERED).result(100.0)
+        delivered = Delivered(
+            downloaded=Downloaded(size=40_000_000, sha256="9b1c" * 16),
+            bundle_path="out/bundle.tar.gz",
+            site_path="out/site",
+            site_files=1904,
+            values_file="values.yaml",
+        )
+
+        row = exported(delivered=delivered).result(100.0)
 
         assert {key: row[key] for key in row if key.startswith(("bundleP", "bundleS", "site", "values"))} == {
             "bundlePath": "out/bundle.tar.gz",
@@ -246,17 +265,14 @@ class TestResult:
         }
 
     def test_an_archive_of_no_bytes_has_a_size(self) -> None:
-        assert exported(downloaded=Downloaded(size=0, sha256="e3b0")).result(100.0)["bundleSize"] == 0
+        delivered = Delivered(downloaded=Downloaded(size=0, sha256="e3b0"))
+
+        assert exported(delivered=delivered).result(100.0)["bundleSize"] == 0
 
     def test_a_failure_keeps_what_was_delivered_before_it(self) -> None:
-        archive = {name: self.DELIVERED[name] for name in ("downloaded", "bundle_path")}
+        delivered = Delivered(downloaded=Downloaded(size=3, sha256="ab"), bundle_path="out/bundle.tar.gz")
 
-        row = exported(**archive, failure=InvalidBundle("it is damaged")).result(100.0)
+        row = exported(delivered=delivered, failure=InvalidBundle("it is damaged")).result(100.0)
 
-        assert (row["bundlePath"], row["bundleSize"], row["sitePath"]) == ("out/bundle.tar.gz", 40_000_000, None)
+        assert (row["bundlePath"], row["bundleSize"], row["sitePath"]) == ("out/bundle.tar.gz", 3, None)
         assert (row["failureReason"], row["bundleUrl"]) == ("invalid-bundle", None)
-
-    def test_a_download_that_failed_left_nothing(self) -> None:
-        row = exported(failure=DownloadFailed("it broke off")).result(100.0)
-
-        assert [row[key] for key in ("bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile")] == [None] * 5

@@ -22,7 +22,6 @@ from docs_platform_action.models import (
     is_web_address,
     read_error,
     read_job_id,
-    reports_missing_endpoint,
 )
 from tests.unit.fakes import AGENT_JOB
 
@@ -304,49 +303,6 @@ class TestError:
         assert ExportJob.from_json({"status": "failed", "title": "Docs"}).error is None
 
 
-class TestMissingEndpoint:
-    @pytest.mark.parametrize(
-        "body",
-        [
-            *(None, "404 page not found", [], {}, {"error": ""}, {"status": 404, "title": "Not Found"}),
-            {"error": "no such endpoint"},
-            {"error": "Unknown path"},
-            {"error": "Path not found: /api/v1/static-export/jobs"},
-            {"message": "no Route matched with those values"},
-            {"message": "Route POST:/v1.0/static-export/jobs not found", "error": "Not Found", "statusCode": 404},
-            {"message": "The route v1/static-export/jobs could not be found."},
-            {"statusCode": 404, "message": "Cannot POST /v1/static-export/jobs", "error": "Not Found"},
-            {"timestamp": "2026-05-04T12:00:00Z", "status": 404, "error": "Not Found", "path": "/v1/static-export/jobs"},
-            {"detail": "Not Found"},
-            {"message": "Not Found"},
-            {"error": {"code": 404, "message": "The requested URL was not found on this server."}},
-            {"detail": "Method Not Allowed"},
-        ],
-    )
-    def test_a_server_without_the_endpoint_is_recognized(self, body: object) -> None:
-        assert reports_missing_endpoint(body)
-
-    @pytest.mark.parametrize(
-        "body",
-        [
-            {"error": "not found"},
-            {"error": "Not Found", "requestId": "r-1"},
-            {"error": "domain not found"},
-            {"error": "Site URL docs.example.com not found"},
-            {"error": "No page tree was published for docs.example.com"},
-            {"error": "Check the dashboard's domains page: domain not found"},
-            {"error": "Unknown URL"},
-            {"error": "there is no deployment at route.example.com"},
-            {"error": "endpoint.example.com is not found"},
-            {"error": "unknown domain docs-page.example.com"},
-            {"message": "Domain docs.example.com not found"},
-            {"error": {"message": "no such deployment"}},
-        ],
-    )
-    def test_the_api_that_does_not_know_a_name_has_the_endpoint(self, body: object) -> None:
-        assert not reports_missing_endpoint(body)
-
-
 class TestAnyJson:
     @given(bodies("status", "progress", "pageCount"))
     def test_an_export_job_has_only_valid_numbers(self, body: dict[str, object]) -> None:
@@ -369,10 +325,6 @@ class TestAnyJson:
         bundle = Bundle.from_json({"bundleUrl": URL, "expiresAt": moment.isoformat()})
 
         assert bundle.expires == moment
-
-    @given(st.one_of(anything, bodies("error", "message", "detail", "path")))
-    def test_any_body_either_reports_a_missing_endpoint_or_holds_a_text(self, body: object) -> None:
-        assert reports_missing_endpoint(body) or read_error(body)
 
     @given(anything)
     def test_an_error_text_is_a_text_or_none(self, body: object) -> None:

@@ -111,7 +111,7 @@ def test_the_gitlab_job_follows_the_schema_and_does_not_store_the_link(tmp_path:
 
 def test_the_helm_values_are_those_that_the_action_writes() -> None:
     (shown,) = (part["staticExport"] for part in (yaml.safe_load(source) for _, source in BLOCKS) if "staticExport" in part)
-    job = Job(mode=Mode.EXPORT, bundle=Bundle(url="https://storage.example.com/b"))
+    job = Job(mode=Mode.EXPORT, link=Bundle(url="https://storage.example.com/b"))
     written = yaml.safe_load(values_text(job, "1", NOON))["staticExport"]
 
     assert [*shown] == [*written]

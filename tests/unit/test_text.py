@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from docs_platform_action.text import (
-    MAX_FOREIGN_TEXT_LENGTH,
-    clean,
-    link_target,
-    markdown,
-    without_query,
-)
+from docs_platform_action.text import MAX_FOREIGN_TEXT_LENGTH, clean, link_target, markdown, without_query
 from tests.page.gfm import page_of
 
 nasty = st.one_of(
@@ -66,10 +60,15 @@ class TestClean:
     def test_it_shows_the_text_without_its_teeth(self, text: str, cleaned: str) -> None:
         assert clean(text) == cleaned
 
-    def test_a_long_text_is_cut_and_shows_that_it_is(self) -> None:
-        cleaned = clean("x" * (MAX_FOREIGN_TEXT_LENGTH + 1))
+    @pytest.mark.parametrize(("before", "kept"), [("", MAX_FOREIGN_TEXT_LENGTH), (" ", 900), ("\n", MAX_FOREIGN_TEXT_LENGTH)])
+    def test_a_long_text_is_cut_at_a_space_if_one_is_near_and_shows_that_it_is(self, before: str, kept: int) -> None:
+        cleaned = clean("x" * 900 + before + "x" * MAX_FOREIGN_TEXT_LENGTH)
 
-        assert cleaned == "x" * MAX_FOREIGN_TEXT_LENGTH + "…"
+        assert cleaned.endswith("x…")
+        assert len(cleaned) == kept + 1
+
+    def test_a_text_of_the_maximum_length_is_whole(self) -> None:
+        assert clean("x" * MAX_FOREIGN_TEXT_LENGTH) == "x" * MAX_FOREIGN_TEXT_LENGTH
 
     @given(nasty)
     @example("##\n[error]")
@@ -88,9 +87,6 @@ class TestClean:
     @given(nasty)
     def test_cleaning_again_changes_nothing(self, text: str) -> None:
         assert clean(clean(text)) == clean(text)
-
-    def test_the_rule_finds_what_it_looks_for(self) -> None:
-        assert runner_commands("a\n  ::error::x\rb ##[warning]y") == ["  ::error::x", "b ##[warning]y"]
 
 
 GITHUB = MarkdownIt("gfm-like", {"linkify": False, "html": True})

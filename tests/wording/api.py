@@ -13,6 +13,7 @@ from docs_platform_action.errors import ActionError, BadResponse, Cancelled
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
+from docs_platform_action.models import ExportJob
 from tests.faults import FAULTS, Nature, Operation, Row
 from tests.keys import ADMIN_KEY
 from tests.unit.api.talk import Step, Talk, agent_job, started_job
@@ -182,7 +183,7 @@ def _invalid() -> dict[str, str]:
     mixed_up.api.start_export(other, {})
 
     agent = Job(mode=Mode.AGENT, project_id="prj_1", job_id="aj_1")
-    completed = Job(mode=Mode.COLLECT, job_id="se_1", status="completed")
+    completed = Job(mode=Mode.COLLECT, job_id="se_1", reading=ExportJob(status="completed"))
     echo = Fault(json={"status": "running", "jobId": f"se_{ADMIN_KEY}"})
     return {
         "A start that gets the job of another domain": told(mixed_up, Operation.START),

@@ -13,7 +13,8 @@ from unittest.mock import patch
 
 import pytest
 
-from docs_platform_action.errors import DISK_FULL, InvalidBundle
+from docs_platform_action.bundle.faults import DISK_FULL
+from docs_platform_action.errors import InvalidBundle
 from docs_platform_action.text import clean
 from tests.archives import REFUSED
 from tests.corpus.make import ARCHIVES

@@ -37,8 +37,8 @@ from tests.virtual_time import NOON
 from tests.wording.page import Sections
 
 SHARED = {
-    errors.DENIED_CAUSE,
-    errors.DENIED_REMEDY,
+    errors.DENIED["cause"],
+    errors.DENIED["remedy"],
     *(text for kind in ActionError.__subclasses__() for text in (kind.default_cause, kind.default_remedy)),
 }
 
@@ -168,5 +168,5 @@ def _not_given(delivery: Delivery) -> str:
 
 
 def _values(bundle: Bundle, *, version: str | None = None, domain: str | None = "docs.example.com") -> str:
-    job = Job(mode=Mode.EXPORT, domain=domain, job_id="se_1", bundle=bundle)
+    job = Job(mode=Mode.EXPORT, domain=domain, job_id="se_1", link=bundle)
     return values_text(job, version, NOON).rstrip()

@@ -9,7 +9,6 @@ from unittest.mock import patch
 
 from docs_platform_action import main
 from docs_platform_action.errors import ActionError, Cancelled, InternalError
-from docs_platform_action.http.transport import Request
 from docs_platform_action.http.trust import UnusableServerError
 from docs_platform_action.job import Job
 from docs_platform_action.models import Bundle, ExportJob
@@ -20,7 +19,6 @@ from tests.wording.page import Sections
 def sections() -> Sections:
     """Return the failures."""
     kinds = [kind for kind in ActionError.__subclasses__() if kind.default_cause or kind.default_remedy]
-    in_flight = Request(method="POST", url="/", maybe_processed=True)
     return {
         "Failure reasons": {
             kind.failure_reason: _explained(kind("an example of an error"))
@@ -29,8 +27,8 @@ def sections() -> Sections:
         },
         "A cancelled run": {
             "Before the job": _cancelled(Job(mode="export")),
-            "While the job runs": _cancelled(Job(mode="export", began_at=100.0)),
-            "While a start request has no response": _cancelled(Job(mode="export", began_at=100.0, start_request=in_flight)),
+            "While the job runs": _cancelled(Job(mode="export", job_id="se_1", began_at=100.0)),
+            "While a start request has no response": _cancelled(Job(mode="export", began_at=100.0), is_start_unconfirmed=True),
         },
         "What is wrong with a response of the API": {
             "Of the status": _error_of(ExportJob.from_json),
@@ -44,8 +42,8 @@ def _explained(error: ActionError) -> str:
     return "\n".join(failure_lines(Job(mode="export"), error))
 
 
-def _cancelled(job: Job) -> str:
-    job.cancel("SIGTERM", 131.0)
+def _cancelled(job: Job, *, is_start_unconfirmed: bool = False) -> str:
+    job.cancel("SIGTERM", 131.0, is_start_unconfirmed=is_start_unconfirmed)
     assert job.failure is not None
     return _explained(job.failure)
 

@@ -6,6 +6,7 @@ The log of a run, its annotations and its job summary. Errors, causes and advice
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 from docs_platform_action.errors import (
     ActionError,
@@ -17,10 +18,10 @@ from docs_platform_action.errors import (
     TimedOut,
     Unauthorized,
 )
-from docs_platform_action.job import Job
-from docs_platform_action.models import STORAGE, AgentJob, Bundle, Downloaded
+from docs_platform_action.job import DOWNLOAD, UNPACK, Delivered, Job
+from docs_platform_action.models import STORAGE, AgentJob, Bundle, Downloaded, ExportJob
 from docs_platform_action.report.failures import annotate_failures
-from docs_platform_action.report.job_log import STALL_SECONDS
+from docs_platform_action.report.log import STALL_SECONDS
 from docs_platform_action.text import (
     describe_retry,
     format_approx,
@@ -33,7 +34,7 @@ from docs_platform_action.text import (
 )
 from tests.unit.report.logs import MIB, LoggedJob, LoggedJobs
 from tests.unit.report.test_console import Log
-from tests.virtual_time import NOON
+from tests.virtual_time import BEGINNING, NOON
 from tests.wording import summaries, unwritten
 from tests.wording.page import Sections
 
@@ -59,11 +60,10 @@ def sections() -> Sections:
 
 
 def _export() -> str:
-    job = LoggedJob(started_at=0.0, site_path="out/site", site_files=1904, values_file="deploy/values.yaml")
+    job = LoggedJob(started_at=BEGINNING)
     job.clock.advance(1)
     job.announce("job_begun")
     job.announce("job_known")
-    job.announce("polling")
     job.read("queued", after_seconds=3)
     job.read("running", 12.4, 48, after_seconds=28)
     job.retry(seconds=12)
@@ -74,10 +74,10 @@ def _export() -> str:
     job.read("failed", 57, 231, after_seconds=10)
     job.read("running", 99.9, 1411, after_seconds=29.9)
     job.read("completed", 99.9, 1412, after_seconds=0.2)
-    job.job.bundle = LINK
+    job.job.link = LINK
     job.announce("link_made")
     job.respond(200, 503)
-    job.announce("downloading")
+    job.enter(DOWNLOAD)
     job.receive(40 * MIB, 400 * MIB)
     job.receive(50 * MIB, 400 * MIB, after_seconds=20)
     job.retry(STORAGE, "An example of a storage error", 0.5)
@@ -87,15 +87,16 @@ def _export() -> str:
     job.announce("link_expired", "An example of a storage error")
     job.announce("link_renewed")
     job.announce("download_restarted", "an example of a reason")
-    job.announce("downloading")
     job.respond(206)
     job.receive(400 * MIB, 400 * MIB)
     job.downloaded(400 * MIB, after_seconds=1.9)
-    job.announce("unpacking")
+    job.enter(UNPACK)
     job.clock.advance(10)
     job.announce("unpack_progressed", 1000, 40 * MIB)
     job.heartbeat()
-    job.job.bundle_path = "out/bundle.tar.gz"
+    job.job.delivered = Delivered(
+        bundle_path="out/bundle.tar.gz", site_path="out/site", site_files=1904, values_file="deploy/values.yaml"
+    )
     job.announce("archive_saved")
     job.announce("unpacked")
     job.announce("values_written")
@@ -106,7 +107,6 @@ def _export() -> str:
 def _lines_of_a_job() -> dict[str, str]:
     pull_request = "https://git.example.com/docs/pull/7"
     agent = {"mode": "agent", "domain": None, "project_id": "prj_1", "job_id": "aj_1"}
-    masked = {"bundle": LINK, "masks_bundle_url": True}
 
     def outside(**known: Any) -> LoggedJob:
         return LoggedJob(in_workflow=False, **known)
@@ -117,10 +117,10 @@ def _lines_of_a_job() -> dict[str, str]:
         job.heartbeat()
 
     def linked(**bundle: Any) -> LoggedJob:
-        return LoggedJob(bundle=Bundle(url="https://s.example.com/b?x=1", **bundle))
+        return LoggedJob(link=Bundle(url="https://s.example.com/b?x=1", **bundle))
 
     def downloading(job: LoggedJob) -> None:
-        job.announce("downloading")
+        job.enter(DOWNLOAD)
         job.receive(2500)
         job.receive(2000)
         job.heartbeat()
@@ -131,7 +131,7 @@ def _lines_of_a_job() -> dict[str, str]:
         "A job that an earlier run started": (LoggedJob(mode="collect"), lambda job: job.announce("job_known")),
         "`wait` is `false`": (LoggedJob(), lambda job: job.announce("not_waiting")),
         "No response to the start yet": (LoggedJob(job_id=None), LoggedJob.heartbeat),
-        "No status yet": (LoggedJob(estimate=None), LoggedJob.heartbeat),
+        "No status yet": (LoggedJob(), LoggedJob.heartbeat),
         "No progress for ten minutes": (outside(), lambda job: stall(job, 57, 231, 57)),
         "The same, with only a percentage": (outside(), lambda job: stall(job, 57, None, 57)),
         "The same, with only a number of pages": (outside(), lambda job: stall(job, None, 231)),
@@ -145,19 +145,15 @@ def _lines_of_a_job() -> dict[str, str]:
             linked(expires_at="soon"),
             lambda job: job.announce("link_made"),
         ),
-        "`mask-bundle-url` is set": (LoggedJob(**masked), lambda job: job.announce("link_made")),
-        "`mask-bundle-url` is set outside a workflow": (
-            outside(**masked),
-            lambda job: job.announce("link_made"),
-        ),
+        "A start that exceeded a limit": (LoggedJob(), lambda job: (job.limit(), job.recover(4, is_limit=True))),
         "A download of unknown size, which begins again": (LoggedJob(), downloading),
         "A download in one piece": (LoggedJob(), lambda job: job.downloaded(512)),
         "The pull request of an agent job": (
-            LoggedJob(**agent, agent_job=AgentJob(status="archived", pr_link=pull_request)),
+            LoggedJob(**agent, reading=AgentJob(status="archived", pr_link=pull_request)),
             lambda job: job.announce("job_ended"),
         ),
         "An agent job without a pull request": (
-            LoggedJob(**agent, agent_job=AgentJob(status="active", pr_link=pull_request)),
+            LoggedJob(**agent, reading=AgentJob(status="active", pr_link=pull_request)),
             lambda job: job.announce("job_ended"),
         ),
     }
@@ -182,8 +178,7 @@ def _messages() -> dict[str, str]:
 
 
 def _exports() -> str:
-    run = LoggedJobs("docs.example.com", "api.example.com", "x.example.com")
-    run.log.begin(max_parallel=2)
+    run = LoggedJobs("docs.example.com", "api.example.com", "x.example.com", max_parallel=2)
     run.begin(0, 1)
     run.start(0, "se_3f9a2c1b")
     run.start(1, "se_77")
@@ -201,9 +196,9 @@ def _exports() -> str:
     run.warn(1, "An example of a warning", "A detail.")
     run.heartbeat()
     run.read(0, "completed", 100, 412)
-    run.jobs[0].downloaded = Downloaded(size=40056657, sha256="ab" * 32)
+    run.jobs[0].delivered = Delivered(downloaded=Downloaded(size=40056657, sha256="ab" * 32))
     run.heartbeat()
-    run.end(0, bundle=LINK)
+    run.end(0, link=LINK)
     run.clock.advance(48)
     run.note(1)
     run.end(1, Rejected("an example of an error", details=("A detail.",), **ADVICE))
@@ -213,7 +208,6 @@ def _exports() -> str:
 
 def _lines_of_several() -> dict[str, str]:
     in_parallel = LoggedJobs()
-    in_parallel.log.begin(max_parallel=3)
     in_outage = LoggedJobs("a.example", "b.example", "c.example", "d.example")
     in_outage.begin(0, 1, 2, 3)
     in_outage.retry(1)
@@ -232,6 +226,7 @@ def _lines_of_several() -> dict[str, str]:
         "An unknown status of several domains": known.text.rstrip(),
         "The end of a domain": _ends(),
         "Domains that are not started": _not_started(),
+        "Domains that a cancel came before": _cancelled_before(),
         "A status that changes very often": _shortened(),
         "Outside a workflow": _outside(),
     }
@@ -240,9 +235,9 @@ def _lines_of_several() -> dict[str, str]:
 def _ends() -> str:
     ends: list[dict[str, Any]] = [
         {},
-        {"page_count": 1},
-        {"bundle": Bundle(url="https://s.example.com/b")},
-        {"bundle": Bundle(url="https://s.example.com/b", expires=NOON - timedelta(minutes=1))},
+        {"reading": ExportJob(status="completed", page_count=1)},
+        {"link": Bundle(url="https://s.example.com/b")},
+        {"link": Bundle(url="https://s.example.com/b", expires=NOON - timedelta(minutes=1))},
         {"failure": TimedOut("an example of an error")},
         {"failure": Cancelled("cancelled after 0:09", cause=""), "note": ""},
         {"failure": TimedOut("an example of an error"), "note": "", "is_announced": False},
@@ -255,7 +250,7 @@ def _ends() -> str:
         if "note" in end:
             run.note(number)
         run.clock.advance(9)
-        job.job_id, job.page_count, job.bundle, job.failure = "se_1", end.get("page_count"), end.get("bundle"), end.get("failure")
+        job.job_id, job.reading, job.link, job.failure = "se_1", end.get("reading"), end.get("link"), end.get("failure")
         if end.get("is_announced", True):
             run.log.job_ended(job)
     run.log.close()
@@ -273,17 +268,25 @@ def _not_started() -> str:
     return "\n".join(run.lines[:5])
 
 
+def _cancelled_before() -> str:
+    run = LoggedJobs("a.example", "b.example")
+    run.end(0, Cancelled("cancelled before it started"))
+    run.log.close()
+    return "\n".join(run.lines[1:3])
+
+
 def _shortened() -> str:
-    run = LoggedJobs("a.example")
-    run.begin(0)
-    for number in range(3000):
-        run.read(0, ("queued", "running")[number % 2])
+    with patch("docs_platform_action.report.live.MAX_KEPT_LINES", 3):
+        run = LoggedJobs("a.example", "b.example")
+        run.begin(0)
+        for number in range(3000):
+            run.read(0, ("queued", "running")[number % 2])
     run.log.close()
     return "\n".join(line for line in run.lines if line.startswith(("  ", "…")))
 
 
 def _outside() -> str:
-    run = LoggedJobs("a.example", in_workflow=False, debugging=True)
+    run = LoggedJobs("a.example", "b.example", in_workflow=False, debugging=True)
     run.begin(0)
     run.note(0)
     run.debug(0)
@@ -292,7 +295,9 @@ def _outside() -> str:
 
 
 def _failed(error: ActionError | None, **known: Any) -> Job:
-    return Job(**{"mode": "export", "domain": "docs.example.com", "began_at": 1.0, "failure": error, **known})
+    status = known.pop("status", None)
+    reading = ExportJob(status=status) if status is not None else None
+    return Job(**{"mode": "export", "domain": "docs.example.com", "began_at": 1.0, "failure": error, "reading": reading, **known})
 
 
 def _annotations() -> dict[str, str]:
@@ -302,6 +307,7 @@ def _annotations() -> dict[str, str]:
     bare = Rejected("an example of an error", cause="", remedy="")
     failures: dict[str, list[Job]] = {
         "A job that continues": [_failed(error, **running)],
+        "A job with a status that no document has": [_failed(bare, job_id="se_1", status="polishing")],
         "An export that is completed": [_failed(bare, **completed)],
         "A job that failed, that the platform lost, or of which there was no response": [
             _failed(JobFailed("an example of an error"), job_id="se_1", status="failed"),

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from docs_platform_action.errors import Cancelled, InvalidBundle, InvalidInput, JobFailed, Rejected, TimedOut, Unauthorized
-from docs_platform_action.http.transport import Request
+from docs_platform_action.errors import Cancelled, InvalidBundle, InvalidInput, Rejected, TimedOut, Unauthorized
 from docs_platform_action.job import RUN, Job
 from docs_platform_action.models import AgentJob, Bundle, ExportJob
 from tests.page.samples import NOW, URL, cancelled, failed, good, phases, refused, unavailable
-from tests.unit.report.pages import MIN_SUMMARY_BYTES, ever_shorter, exported, many, note_in, page
+from tests.unit.report.pages import exported, many, page
 from tests.virtual_time import NOON
 from tests.wording.page import Sections
 
-RUN_URL = "https://github.example.com/acme/docs/actions/runs/7/attempts/2"
 EXPIRED = Bundle(url=URL, expires_at="x", expires=NOON)
 BARE: dict[str, Any] = {"cause": "", "remedy": ""}
 
@@ -31,26 +29,28 @@ def sections() -> Sections:
 def _of_one() -> dict[str, str]:
     agent = Job(mode="agent", project_id="prj_1", job_id="aj_1")
     link = "https://git.example.com/docs/pull/7"
-    agent.update_agent(AgentJob(status="completed", pr_link=link, repository="docs", ref="main", model="m_1"))
+    agent.record(AgentJob(status="completed", pr_link=link, repository="docs", ref="main", model="m_1"), NOW)
     unchanged = Job(mode="agent", project_id="prj_1", job_id="aj_1")
-    unchanged.update_agent(AgentJob(status="completed"))
+    unchanged.record(AgentJob(status="completed"), NOW)
     inputs = InvalidInput(
-        "2 invalid inputs: `domain`, `site-path`",
+        "Invalid inputs: `domain`, `site-path`",
         details=("`domain`: 'a `wait` *b*' is wrong; write `c`.", "`site-path`: holds `{domain}`, see `job-id`."),
         remedy="An example of advice about `domain`.",
     )
     unexplained = Unauthorized("an example of an error", **BARE)
     pages = {
         "A successful export": page(
-            good(bundle_path="out/b.tar.gz", site_path="out/site", site_files=1904, values_file="a|b_c.yaml"), run_url=RUN_URL
+            good(bundle_path="out/b.tar.gz", site_path="out/site", site_files=1904, values_file="a|b_c.yaml")
         ),
-        "An export that was started, in a workflow": page(_started(), run_url=RUN_URL),
-        "An export without a domain, whose link has expired": page(exported(domain=None, bundle=EXPIRED), run_url=RUN_URL),
+        "An export that was started, in a workflow": page(_started()),
+        "An export without a domain, whose link has expired": page(exported(domain=None, link=EXPIRED)),
         "An export that failed": page(failed()),
-        "An export that continues": page(exported(status="running", failure=TimedOut("late", **BARE)), run_url=RUN_URL),
+        "An export that continues": page(exported(status="running", failure=TimedOut("late", **BARE))),
         "An archive that was saved and is damaged": page(
             exported(
-                downloaded=good().downloaded, bundle_path="b.tar.gz", failure=InvalidBundle("an example of an error", **BARE)
+                downloaded=good().delivered.downloaded,
+                bundle_path="b.tar.gz",
+                failure=InvalidBundle("an example of an error", **BARE),
             )
         ),
         "A failure without a cause and advice": page(Job(mode=None, failure=unexplained), seconds=0.99),
@@ -63,7 +63,7 @@ def _of_one() -> dict[str, str]:
 
 
 def _started(**changes: object) -> Job:
-    return exported(status="queued", page_count=None, bundle=None, **changes)
+    return exported(status="queued", page_count=None, link=None, **changes)
 
 
 def _of_several() -> dict[str, str]:
@@ -72,20 +72,18 @@ def _of_several() -> dict[str, str]:
     rejected = failed("c.example.com", failure=Rejected("no", cause="", remedy="Fix it."), phases=[])
     outage = [failed(f"d{n}.example.com", failure=unavailable(300 + n), status="queued", phases=[]) for n in range(3)]
     pages = {
-        "One of each verdict": page(*three, seconds=260, run_url=RUN_URL),
-        "Different failures, one of a job that continues": page(late[0], rejected, run_url=RUN_URL),
+        "One of each verdict": page(*three, seconds=260),
+        "Different failures, one of a job that continues": page(late[0], rejected),
         "Cancelled jobs and no failed one": page(
             good(phases=[]), cancelled(phases=[]), cancelled(job_id=None, status=None, began_at=None, phases=[])
         ),
         "Successful exports, one with a link of unknown expiry and no archive": page(
-            exported(bundle=Bundle(url=URL)), good("b.example.com", phases=[])
+            exported(link=Bundle(url=URL)), good("b.example.com", phases=[])
         ),
-        "Exports that were started": page(_started(), _started(domain="b.example.com"), run_url=RUN_URL),
+        "Exports that were started": page(_started(), _started(domain="b.example.com")),
         "A key that is refused for all": page(*refused(4)),
-        "Some are refused, others failed": page(
-            failed("other.example.com", phases=[]), *refused(3), good(phases=[]), run_url=RUN_URL
-        ),
-        "An outage": page(*outage, run_url=RUN_URL),
+        "Some are refused, others failed": page(failed("other.example.com", phases=[]), *refused(3), good(phases=[])),
+        "An outage": page(*outage),
     }
     return {title: shown.rstrip() for title, shown in pages.items()}
 
@@ -102,9 +100,9 @@ def _parts() -> dict[str, str]:
 
     headlines = first_lines(
         *([good(), good()], [failed(), failed()], [failed(), cancelled(), good()], [good(), cancelled()]),
-        *([good(bundle=None), good()], [good(), Job(mode="export", domain="d")], [good(bundle=None), cancelled()]),
-        *([good() for _ in range(1200)], [good(), good(bundle=EXPIRED)], [good(bundle=EXPIRED), failed()]),
-        *([good(bundle=Bundle(url=URL, expires=NOON + timedelta(seconds=1)))], [good(bundle=Bundle(url=URL, expires_at="x"))]),
+        *([good(link=None), good()], [good(), Job(mode="export", domain="d")], [good(link=None), cancelled()]),
+        *([good() for _ in range(1200)], [good(), good(link=EXPIRED)], [good(link=EXPIRED), failed()]),
+        *([good(link=Bundle(url=URL, expires=NOON + timedelta(seconds=1)))], [good(link=Bundle(url=URL, expires_at="x"))]),
     )
     bundles = [
         Bundle(url=URL, expires=NOON - timedelta(days=1)),
@@ -119,7 +117,7 @@ def _parts() -> dict[str, str]:
     return {
         "Headlines": headlines,
         "Links": "\n".join(
-            line for bundle in bundles for line in page(exported(bundle=bundle)).splitlines() if line.startswith("| Bundle link")
+            line for bundle in bundles for line in page(exported(link=bundle)).splitlines() if line.startswith("| Bundle link")
         ),
         "The rows of jobs": _rows(),
         "The domains that failed, if they are many": what_happened(*named),
@@ -127,15 +125,9 @@ def _parts() -> dict[str, str]:
             *[failed(failure=said("The API said no.", request_id="7f3a")) for _ in range(3)]
         ),
         "The same, with different request IDs": what_happened(*[failed(failure=said(request_id=f"req-{n}")) for n in range(3)]),
-        "The most common failure of several": what_happened(
-            *[failed(failure=Rejected("no")) for _ in range(3)], *refused(4), good()
-        ),
-        "The timeline of more than eight domains": page(*compact, failed())
-        .partition("```mermaid\n")[2]
-        .partition("\n\n<details>")[0],
+        "A timeline": page(*compact, failed()).partition("```mermaid\n")[2].partition("\n\n<details>")[0],
         "The timeline of more than forty": _note_of([failed(), *(good() for _ in range(41))]),
         "The same if none failed": _note_of([good() for _ in range(41)]),
-        "The timeline of a short run": page(good(phases=phases(NOW - 2.9, **{RUN: 2.9}))).partition("```mermaid\n")[2].rstrip(),
     }
 
 
@@ -146,13 +138,12 @@ def _note_of(jobs: Sequence[Job]) -> str:
 def _rows() -> str:
     """Return what the overview says of a job. Other failures keep the page from explaining that of the job."""
     wrong = Rejected("no", details=("The API said no.",), cause="It is wrong.", remedy="Fix it.", request_id="7f3a")
-    unfinished: dict[str, Any] = {"status": None, "failure": Cancelled("cancelled after 0:01")}
     jobs = [
         *(failed(status=None), failed(status="queued"), failed(status=ExportJob.COMPLETED), failed(failure=wrong, job_id=None)),
         failed(failure=unavailable(303), status="queued"),
         failed(failure=Rejected(f"no {'x' * 999}"), job_id=None),
         *(cancelled(status=None, began_at=None), cancelled(status=None, began_at=NOW - 1, job_id=None)),
-        failed(**unfinished, job_id=None, start_request=Request(method="POST", url="/", maybe_processed=True)),
+        failed(status=None, failure=Cancelled("cancelled after 0:01", details=("An example of a detail.",)), job_id=None),
         cancelled(status=None, started_at=None),
         *(good(status="packed"), good(ended_at=None, downloaded=None), Job(mode="export", domain="late.example.com")),
     ]
@@ -161,12 +152,4 @@ def _rows() -> str:
 
 
 def _shortened() -> dict[str, str]:
-    said = JobFailed("an example of an error", details=("said " * 200, "said " * 200), **BARE)
-    notes = dict.fromkeys(note_in(shown) for shown in ever_shorter(*many()).values())
-    return {
-        "What a summary of several says, from the longest to the shortest": "\n".join(filter(None, notes)),
-        "The shortest summary of several": page(*many(), max_bytes=MIN_SUMMARY_BYTES).rstrip(),
-        "A failure without the messages of servers": page(failed(failure=said, phases=[]), max_bytes=MIN_SUMMARY_BYTES).rstrip(),
-        "The shortest summary of a failure": page(failed("x" * 999, failure=said, status="*" * 999), max_bytes=800).rstrip(),
-        "The shortest summary of a success": page(good("x" * 999, status="*" * 999), max_bytes=800).rstrip(),
-    }
+    return {"The end of a summary that is cut off": page(*many(), max_bytes=1500).partition("| :--- |\n")[2].rstrip()}

@@ -203,7 +203,7 @@ class TestDeployWithHelm:
             ),
             variables={
                 "TEMPLATE": f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {value}\n",
-                "VALUES": values_text(Job(mode=Mode.EXPORT, bundle=Bundle(url=self.LINK)), None, datetime.now(UTC)),
+                "VALUES": values_text(Job(mode=Mode.EXPORT, link=Bundle(url=self.LINK)), None, datetime.now(UTC)),
                 "RELEASE": "docs",
                 "NAMESPACE": "docs",
                 "CHART": "/other",
@@ -420,7 +420,7 @@ class TestValuesFile:
         with tempfile.TemporaryFile() as files:
             with tarfile.open(fileobj=files, mode="w") as archive:
                 for number, value in enumerate(self.VALUES):
-                    job = Job(mode=Mode.EXPORT, domain=value, job_id=value, bundle=Bundle(url=value, expires_at=value))
+                    job = Job(mode=Mode.EXPORT, domain=value, job_id=value, link=Bundle(url=value, expires_at=value))
                     content = values_text(job, value, datetime.now(UTC)).encode()
                     entry = tarfile.TarInfo(f"{number:02}.yaml")
                     entry.size = len(content)

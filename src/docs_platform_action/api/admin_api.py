@@ -46,40 +46,50 @@ class AdminApi:
     events: Events
     jobs: Sequence[Job]
     jitter: Callable[[float], float] | None = None  # in place of full jitter
+    start_requests: dict[Job, Request] = field(default_factory=dict)
     started_jobs: dict[str, Job] = field(default_factory=dict)  # by the platform's id
     is_host_known: bool = False  # as far as errors say, its name exists
     has_answered: bool = False  # with a successful response
 
     def start_export(self, job: Job, options: Mapping[str, object]) -> StartedExport:
-        """Start a static export of a job's domain. The request becomes the job's `start_request`."""
-        request = job.start_request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
-        return self.send(Call(job=job, request=request, read=partial(self._read_started, job=job), is_start=True))
+        """Start a static export of a job's domain."""
+        request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
+        self.start_requests[job] = request
+        read = partial(self._read_started, job=job)
+        return self.send(Call(job=job, action="start exports", request=request, read=read, is_start=True))
+
+    def is_start_unconfirmed(self, job: Job) -> bool:
+        """Return whether the platform may have processed a start request that got no response."""
+        return job in self.start_requests and self.start_requests[job].maybe_processed
 
     def read_export(self, job: Job, *, deadline: float) -> ExportJob:
         """Return the status of an export job."""
         request = Request(method="GET", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}")
-        temporary = {404: _settles_at(job)}
-        return self.send(Call(job=job, request=request, read=ExportJob.from_json, temporary_until=temporary, deadline=deadline))
+        call = Call(job=job, action="read exports", request=request, read=ExportJob.from_json, deadline=deadline)
+        return self.send(replace(call, temporary_until={404: _settles_at(job)}))
 
     def make_bundle(self, job: Job) -> Bundle:
         """Pack a completed export, or make a new link to its bundle."""
         request = Request(method="POST", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}/bundle")
         temporary = {404: _settles_at(job), 202: math.inf, 409: math.inf}  # 202, 409: the platform is still packing
-        call = Call(job=job, request=request, read=Bundle.from_json, temporary_until=temporary, timeouts=BUNDLE_TIMEOUTS)
-        return self.send(call)
+        call = Call(job=job, action="download exports", request=request, read=Bundle.from_json, timeouts=BUNDLE_TIMEOUTS)
+        link = self.send(replace(call, temporary_until=temporary))
+        self.client.redactor.add_link(link.url)
+        return link
 
     def read_agent_job(self, job: Job, *, deadline: float) -> AgentJob:
         """Return the status of an agent job."""
         request = Request(method="GET", url=f"/v2/agent/{_path_segment(job.project_id)}/job/{_path_segment(job.job_id)}")
-        read, temporary = partial(AgentJob.from_json, job_id=job.job_id), {404: _settles_at(job)}
-        return self.send(Call(job=job, request=request, read=read, temporary_until=temporary, deadline=deadline))
+        read = partial(AgentJob.from_json, job_id=job.job_id)
+        call = Call(job=job, action="read agent jobs", request=request, read=read, deadline=deadline)
+        return self.send(replace(call, temporary_until={404: _settles_at(job)}))
 
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is retried for as long as `outage-tolerance` allows."""
         began, pauses = self.clock.monotonic(), backoff_pauses(self.jitter)
         tolerance = self.outage_tolerance_seconds
         retry = Retry(tolerance_seconds=tolerance, next_attempt_at=began, deadline=call.deadline, is_idempotent=not call.is_start)
-        announced_at: float | None = None
+        was_announced = False
         while True:
             retry = self._wait_for_turn(call, retry)
             try:
@@ -94,12 +104,12 @@ class AdminApi:
                     retry = retry.increment(error, now, pause_seconds=next(pauses))
                 except TransientError:
                     raise self._failure(call, error, outage_seconds=now - began) from error
-                if announced_at is None and self._announce(call, retry, error):
-                    announced_at = now
+                was_announced = was_announced or self._announce(call, retry, error)
             else:
                 self.has_answered = True
-                if announced_at is not None:
-                    self.events.recovered(call.job, API, after_seconds=self.clock.monotonic() - announced_at)
+                if was_announced and retry.error is not None:
+                    after_seconds = self.clock.monotonic() - began
+                    self.events.recovered(call.job, API, after_seconds=after_seconds, is_limit=_is_limit(call, retry.error))
                 return result
 
     def _wait_for_turn(self, call: Call[T], retry: Retry) -> Retry:
@@ -115,8 +125,8 @@ class AdminApi:
 
     def _waits_for_room(self, call: Call[T], error: TransientError | None) -> bool:
         """Return whether the platform refused a start while it works on other jobs of the run."""
-        is_refused = call.is_start and error is not None and error.status == 429
-        return is_refused and any(job.is_under_way for job in self.jobs if job is not call.job)
+        is_limit = error is not None and _is_limit(call, error)
+        return is_limit and any(job.is_under_way for job in self.jobs if job is not call.job)
 
     def _attempt(self, call: Call[T], timeouts: Timeouts) -> T:
         began = self.clock.monotonic()
@@ -152,7 +162,8 @@ class AdminApi:
         if self._waits_for_room(call, error):
             budget, pause = math.inf, retry.next_attempt_at - now
         if budget > 0:
-            self.events.retrying(call.job, API, error.message, budget_seconds=budget, pause_seconds=pause)
+            is_limit = _is_limit(call, error)
+            self.events.retrying(call.job, API, error.message, budget_seconds=budget, pause_seconds=pause, is_limit=is_limit)
         return budget > 0
 
     def _failure(self, call: Call[T], error: TransientError, *, outage_seconds: float) -> ActionError:
@@ -162,8 +173,8 @@ class AdminApi:
         if call.is_start and error.maybe_processed:
             summary, said = "it is unknown whether the platform started it", (f"{error.message}.", *error.details)
             return StartUnconfirmed(summary, details=said, request_id=error.request_id)
-        is_refused = error.status == 429 and call.is_start
-        summary = f"the API at {self.client.host} {'kept refusing to start the export' if is_refused else 'remained unavailable'}"
+        is_limit = _is_limit(call, error)
+        summary = f"the API at {self.client.host} {'kept refusing to start the export' if is_limit else 'remained unavailable'}"
         details = [f"No successful response for {format_seconds(outage_seconds)}. Last error: {error.message}."]
         if wait := error.retry_after_seconds:
             details.append(f"The platform asked to wait for {format_approx(wait)} before the next attempt.")
@@ -179,14 +190,17 @@ class AdminApi:
                 cause=IN_FRONT["cause"],
                 remedy="Check the dashboard to see whether this domain is exported, too, and report this to the platform.",
             )
-        self.client.show_job_id(started.job_id)
         return started
+
+
+def _is_limit(call: Call[T], error: TransientError) -> bool:
+    """Return whether a start was refused for now because of the platform's limits."""
+    return call.is_start and error.status == 429
 
 
 def _settles_at(job: Job) -> float:
     """Return until when a 404 is temporary: for a while after this run started the job, or began to wait for it."""
-    since = job.started_at if job.started_at is not None else job.began_at
-    return -math.inf if since is None else since + SETTLING_SECONDS
+    return -math.inf if job.waiting_since is None else job.waiting_since + SETTLING_SECONDS
 
 
 def _path_segment(identifier: str | None) -> str:

@@ -13,10 +13,16 @@ from ..http.faults import format_status
 from ..http.retry import TEMPORARY_STATUSES, TransientError
 from ..http.transport import Request, Timeouts
 from ..job import Job, inputs_to_collect
-from ..models import read_error, read_job_id, reports_missing_endpoint
+from ..models import read_error, read_job_id, reasons_in
 from .client import ApiClient, ApiResponse
 
 T = TypeVar("T")
+
+_MISSING_ENDPOINT: Final = re.compile(
+    r"(?<![\w.-])(?:endpoint|route|path|requested url|cannot (?:get|post)|method not allowed)(?![\w.-])", re.IGNORECASE
+)
+_RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE)  # only the API itself mentions one of these
+_NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)  # adds nothing to the status
 
 
 class Meaning(NamedTuple):
@@ -30,8 +36,8 @@ class Meaning(NamedTuple):
 MEANINGS: Final[Mapping[int, Meaning]] = {
     202: Meaning(advice=errors.NOT_READY),
     401: Meaning(errors.Unauthorized, "the platform rejected the admin key (401)"),
-    403: Meaning(errors.Forbidden, "the platform does not allow this (403)"),
-    404: Meaning(errors.NotFound, "the platform does not know the {what} (404)"),
+    403: Meaning(errors.Forbidden, "this key may not {action} (403)"),
+    404: Meaning(errors.NotFound, "the platform does not know the {resource} (404)"),
     409: Meaning(advice=errors.NOT_READY),
     429: Meaning(advice=errors.TOO_MANY),
 }
@@ -43,6 +49,7 @@ class Call(Generic[T]):
     """One operation of the API. Times are on the clock's `monotonic`."""
 
     job: Job
+    action: str  # in a few words, such as "start exports"
     request: Request
     # raises `ValueError` if the response's JSON object is invalid, `BadResponse` if no retry can help
     read: Callable[[Mapping[str, object]], T]
@@ -117,7 +124,7 @@ class Answer(Generic[T]):
                     call.request.maybe_processed = False  # it was, and the result is known
                     return result
         elif response.is_web_page and not self.has_answered:
-            reason = "it returned a web page, not the API's JSON"
+            reason = "the server returned a web page, not the API's JSON"
             raise self._wrong_base_url(BadResponse, reason, cause="That is often the dashboard's address.")
         returned = f"The API returned {response.status}, but {problem}"
         if advice is not errors.ECHOED_KEY and (call.request.method == "GET" or not isinstance(body, dict)):
@@ -132,7 +139,8 @@ class Answer(Generic[T]):
     def _final_error(self) -> ActionError:
         status, body, is_start, job = self.response.status, self.response.body, self.call.is_start, self.call.job
         kind, summary, _ = MEANINGS.get(status, Meaning())
-        summary = summary.format(status=format_status(status), what="domain" if is_start else "job")
+        resource = "domain" if is_start else "job or the project" if job.is_agent_job else "job"
+        summary = summary.format(status=format_status(status), action=self.call.action, resource=resource)
         in_front = errors.IN_FRONT if self.has_answered else errors.WRONG_ADDRESS
         if status < 400:
             not_followed = "The redirect was not followed: the admin key is sent only to the API's own address."
@@ -151,17 +159,29 @@ class Answer(Generic[T]):
             running = read_job_id(body) or (read_job_id(body.get("error")) if isinstance(body, dict) else None)
             inputs = f"`{inputs_to_collect(running)}`" if running else f"`{inputs_to_collect('ID')}` (the dashboard shows the ID)"
             remedy = f"Wait until it has ended and run the workflow again, or collect it with {inputs}."
-            summary = "an export of this domain already runs at the platform (409)"
+            summary = "an export of this domain is already running on the platform (409)"
             return kind(summary, details=self._quotes, cause=cause, remedy=remedy)
-        if status == 404 and self.has_answered and not is_start:
-            summary = f"the platform no longer knows the job {job.job_id} (404)"
-            cause = "It was removed, or the platform lost it."
-            remedy = f"Check the dashboard. If the job is there, use `{job.inputs_to_collect}`. If not, start another one."
-            if job.has_ended:
-                summary, remedy = f"the export {job.job_id} was deleted (404)", "Start a new export."
-                cause = "The job is completed, but its export was removed from the platform."
-            return kind(summary, details=self._quotes, cause=cause, remedy=remedy)
+        if status == 404:
+            return self._not_found(summary)
         return kind(summary, details=self._quotes)
+
+    def _not_found(self, summary: str) -> ActionError:
+        job = self.call.job
+        cause = "The job ID is wrong, or the platform has deleted the job."
+        remedy = "Compare the ID with the dashboard. To export again, use `mode: export` without `job-id`."
+        if self.call.is_start:
+            cause = "The domain is mistyped, is no longer deployed, or belongs to a different organization than the key."
+            remedy = "Compare `domain` with the dashboard."
+        elif job.has_ended:
+            summary, cause = f"the export {job.job_id} was deleted (404)", "The job is completed, but its export was deleted."
+            remedy = "Export again."
+        elif self.has_answered:
+            summary, cause = f"the platform no longer knows the job {job.job_id} (404)", "The platform has deleted or lost it."
+            remedy = f"Check the dashboard. If the job is there, use `{job.inputs_to_collect}`. If not, start another one."
+        elif job.is_agent_job:
+            cause = "`job-id` or `project-id` is wrong, or the platform has deleted the job."
+            remedy = "Compare both with the dashboard."
+        return errors.NotFound(summary, details=self._quotes, cause=cause, remedy=remedy)
 
     def _wrong_base_url(self, kind: type[ActionError], reason: str, cause: str = "", remedy: str = "") -> ActionError:
         details = self._quotes or (f"The response is not the API's JSON ({self.response.description}).",)
@@ -169,3 +189,18 @@ class Answer(Generic[T]):
         remedy = f"{remedy or 'Look up the API address in the documentation of the platform.'} The request was sent to "
         remedy += f"{self.client.base_url}{self.call.request.url}."
         return kind(f"`base-url` is probably wrong: {reason}", details=details, cause=cause, remedy=remedy)
+
+
+def reports_missing_endpoint(body: object, *, or_name: bool = False) -> bool:
+    """Return whether a 404 or 405 means that the server lacks the endpoint, not that the API does not know a name.
+
+    The API's error is an object with the string `error`. Other texts and fields are those of common frameworks and gateways. A
+    text that only repeats the status may mean the name; with `or_name`, it counts.
+    """
+    if not isinstance(body, dict):
+        return True
+    texts, error = [*reasons_in(body)], body.get("error")
+    if any(_RESOURCE.search(text) for text in texts):
+        return False
+    may_repeat_status = or_name or not (isinstance(error, str) and error.strip()) or "path" in body
+    return any(map(_MISSING_ENDPOINT.search, texts)) or (may_repeat_status and all(map(_NOT_FOUND.fullmatch, texts)))

@@ -11,6 +11,7 @@ from ..http.client import HttpClient
 from ..http.faults import NetworkError, request_id_of
 from ..http.retry import read_retry_after
 from ..http.transport import Request, Timeouts
+from ..text import pluralize
 
 MAX_RESPONSE_BYTES: Final = 1024 * 1024
 
@@ -37,6 +38,7 @@ class ApiClient:
     def __init__(self, client: HttpClient, *, base_url: str, key: str) -> None:
         self._client = client
         self._key = key
+        self.redactor = client.redactor
         self.base_url = base_url
         self.host = urlsplit(base_url).netloc
 
@@ -46,11 +48,7 @@ class ApiClient:
 
     def field_with_key(self, body: Mapping[str, object]) -> str | None:
         """Return the name of a field that must be used as it is, but contains the whole key."""
-        return next((name for name in _AS_GIVEN if self._client.redactor.has_whole_key(str(body.get(name)))), None)
-
-    def show_job_id(self, job_id: str) -> None:
-        """Show a job's id from now on, even if it shares characters with the key."""
-        self._client.redactor.show([job_id])
+        return next((name for name in _AS_GIVEN if self.redactor.has_key(str(body.get(name)))), None)
 
     def send(self, request: Request, timeouts: Timeouts) -> ApiResponse:
         """Send a request and return the response. Raises `NetworkError`, `UnusableServerError` and `Cancelled`."""
@@ -69,7 +67,7 @@ class ApiClient:
             status=response.status,
             headers=response.headers,
             body=body,
-            description=f"{content_type}, {len(content)} bytes{coding}",
+            description=f"{content_type}, {pluralize(len(content), 'byte')}{coding}",
             is_web_page=body is None and ("html" in content_type.lower() or start.startswith((b"<!doctype html", b"<html"))),
             retry_after_seconds=read_retry_after(response.headers, self._client.clock.now()),
             request_id=request_id_of(response.headers),
@@ -81,17 +79,16 @@ class ApiClient:
             hidden = self._without_key(value)
         except (ValueError, RecursionError):
             return None
-        for name in _AS_GIVEN:
-            if isinstance(value, dict) and isinstance(given := value.get(name), str):
-                hidden[name] = given if is_success else self._client.redactor.hide_whole_keys(given)
+        if is_success and isinstance(value, dict):
+            hidden |= {name: value[name] for name in _AS_GIVEN if isinstance(value.get(name), str)}
         return hidden
 
     def _without_key(self, value: Any) -> Any:
         """Hide the key where the server echoes it in a JSON value."""
         if isinstance(value, str):
-            return self._client.redactor.hide_keys(value)
+            return self.redactor.hide_key(value) if self.redactor.has_key(value) else value  # a short one may be part of a word
         if isinstance(value, list):
             return [self._without_key(item) for item in value]
         if isinstance(value, dict):
-            return {self._without_key(name): self._without_key(item) for name, item in value.items()}
+            return {name: self._without_key(item) for name, item in value.items()}
         return value

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Any, BinaryIO, Final, Self, cast
 
-from ..errors import damaged, not_an_archive, too_large, unsafe
 from ..text import quoted
+from .faults import damaged, not_an_archive, too_large, unsafe
 
 MAX_ENTRIES: Final = 250_000  # with the folders that only names imply; large documentation sites have some 50,000 pages
 MAX_UNPACKED_BYTES: Final = 20 * 1024**3  # runners' disks have at least 14 GiB (GitHub docs, "GitHub-hosted runners reference")

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final
 
 from ..context import Context
-from ..errors import ActionError, Cancelled, DiskTooSmall, DownloadFailed, InternalError, InvalidBundle, TooFewPages, Unavailable
+from ..errors import ActionError, Cancelled, DownloadFailed, InternalError, InvalidBundle, TooFewPages, Unavailable
 from ..inputs.settings import DeliverySettings, OutputPath
 from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
 from ..ownership import Owner, owner_of
 from ..text import as_sentence, format_seconds, pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
+from .faults import DiskTooSmall
 from .pipe import Pipe
 from .staging import Staged
 from .stream import BundleStream, ResumeError
@@ -74,7 +75,6 @@ class Delivery:
 
     def _download(self) -> None:
         self.job.start_phase(DOWNLOAD, self.context.clock.monotonic())
-        self.context.events.downloading(self.job)
         target, summary = self.settings.bundle_path, "the bundle cannot be saved"
         kept = Staged(target, self._owner(target), DownloadFailed, summary) if target is not None else nullcontext()
         with kept as archive, BundleStream(self.job, self.context, archive) as stream:
@@ -95,8 +95,8 @@ class Delivery:
                 raise
 
     def _end_download(self, stream: BundleStream) -> None:
-        if (downloaded := stream.drain()) != self.job.downloaded:
-            self.job.downloaded = downloaded
+        if (downloaded := stream.drain()) != self.job.delivered.downloaded:
+            self.job.delivered = replace(self.job.delivered, downloaded=downloaded)
             self.context.events.downloaded(self.job)
 
     def _deliver_site(self, target: OutputPath, stream: BundleStream, archive: Staged | None) -> None:
@@ -114,7 +114,7 @@ class Delivery:
             self.context.clock.cancellation.check()
             only_folder = tree.only_folder()
             site.publish()
-        self.job.site_path, self.job.site_files = target.name, tree.files
+        self.job.delivered = replace(self.job.delivered, site_path=target.name, site_files=tree.files)
         self.context.events.unpacked(self.job)
         if only_folder is not None:
             self._warn_of_only_folder(target.name, only_folder)
@@ -127,7 +127,6 @@ class Delivery:
                 file.write(chunk)
             self._end_download(stream)
             self.job.start_phase(UNPACK, self.context.clock.monotonic())
-            self.context.events.unpacking(self.job)
             for entry in zip_entries(file):
                 tree.add(entry)
                 self.context.events.unpack_progressed(self.job, tree.files, tree.bytes)
@@ -158,14 +157,17 @@ class Delivery:
             html_files = pluralize(tree.html_files, "`.html` file")
             raise TooFewPages(
                 f"the bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
-                details=("The API reported no valid `pageCount`, so the `.html` files in the bundle were counted.",),
+                details=(
+                    "The API reported no valid `pageCount`, so the `.html` files in the bundle were counted.",
+                    "The archive was checked and discarded; nothing was published.",
+                ),
             )
 
     def _publish_archive(self, archive: Staged | None) -> None:
         if archive is not None and self.settings.bundle_path is not None:
             self.context.clock.cancellation.check()
             archive.publish()
-            self.job.bundle_path = self.settings.bundle_path.name
+            self.job.delivered = replace(self.job.delivered, bundle_path=self.settings.bundle_path.name)
             self.context.events.archive_saved(self.job)
 
     def _warn_of_only_folder(self, site: str, folder: str) -> None:
@@ -178,17 +180,17 @@ class Delivery:
 
     def renew_link(self) -> bool:
         """Replace the link, also in the values file, and return whether that succeeded. Raises `Cancelled`."""
-        job, events, old = self.job, self.context.events, self.job.bundle
+        job, events, old = self.job, self.context.events, self.job.link
         events.link_expired(job, f"The bundle link {_expiry(job, self.context)}")
         try:
-            job.bundle = self.context.api.make_bundle(job)
+            job.link = self.context.api.make_bundle(job)
             events.link_renewed(job)
-            if job.values_file is not None and self.settings.values_file is not None:
+            if job.delivered.values_file is not None and self.settings.values_file is not None:
                 self._write_values(self.settings.values_file)
         except Cancelled:
             raise
         except ActionError as error:
-            job.bundle = old
+            job.link = old
             warn_of_link(job, self.context, error)
             return False
         job.has_short_link = job.link_seconds(self.context.clock.now()) < MIN_LINK_SECONDS
@@ -197,14 +199,14 @@ class Delivery:
         return True
 
     def _write_values(self, target: OutputPath) -> None:
-        from .helm_values import values_text  # imports a YAML library, which few runs need
+        from .helm_values import values_text  # imports a YAML library, which most runs do not need
 
         summary = f"the Helm values file cannot be written to {target.name}"
         with Staged(target, self._owner(target), InternalError, summary) as file:
             file.write(values_text(self.job, self.settings.export_version, self.context.clock.now()).encode())
             self.context.clock.cancellation.check()
             file.publish()
-        self.job.values_file = target.name
+        self.job.delivered = replace(self.job.delivered, values_file=target.name)
         self.context.events.values_written(self.job)
 
     def _owner(self, target: OutputPath) -> Owner | None:

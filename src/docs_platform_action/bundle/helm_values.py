@@ -23,14 +23,14 @@ _Dumper.add_representer(_Text, lambda dumper, text: dumper.represent_scalar("tag
 
 def values_text(job: Job, version: str | None, now: datetime) -> str:
     """Return a Helm values file in ASCII that enables a static export. Without a `version`, a release keeps its own."""
-    bundle = job.bundle
-    assert bundle is not None  # noqa: S101  # there is a link by now; this tells the type checker
-    export: dict[str, object] = {"enabled": True, "bundleUrl": _Text(bundle.url)}
+    link = job.link
+    assert link is not None  # noqa: S101  # there is a link by now; this tells the type checker
+    export: dict[str, object] = {"enabled": True, "bundleUrl": _Text(link.url)}
     if version is not None:
         export["version"] = _Text(version)
     values = yaml.dump({"staticExport": export}, Dumper=_Dumper, width=float("inf"), allow_unicode=False, sort_keys=False)
     domain = f" of {job.domain}" if job.domain is not None else ""
-    until = f"{bundle.expires:%Y-%m-%d %H:%M:%S} UTC" if bundle.expires is not None else bundle.expires_at
+    until = f"{link.expires:%Y-%m-%d %H:%M:%S} UTC" if link.expires is not None else link.expires_at
     expiry = f" The link {'is valid until' if job.link_seconds(now) > 0 else 'expired at'} {until}." if until is not None else ""
     comment = (
         f"Static export{domain}, job {job.job_id}.{expiry}",

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
-from ..errors import DENIED, DISK_FAULTY, DISK_FULL, PATH_SHARED, ActionError, DiskTooSmall
+from ..errors import DENIED, ActionError
 from ..inputs.settings import OutputPath
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
 from ..text import format_bytes, quoted
 from .archive import Chunk
+from .faults import DISK_FAULTY, DISK_FULL, PATH_SHARED, DiskTooSmall
 
 _INTERFERENCE: Final = {errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENOENT}
 """Of paths that were usable before the run (source: rename(2) and open(2))."""

@@ -20,7 +20,6 @@ from ..http.faults import NetworkError, request_id_of
 from ..http.retry import http_date
 from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
-from ..job import Job
 from ..models import UNUSABLE, is_bundle_url
 from ..text import netloc_of, without_query
 
@@ -46,7 +45,7 @@ def error_text(response: Response) -> str:
     text = b""
     with contextlib.suppress(NetworkError):  # the status is enough
         text = response.read(MAX_ERROR_BYTES)
-    body = response.redactor.hide_keys(text.decode("utf-8", "replace"))
+    body = text.decode("utf-8", "replace")
     found = [re.search(rf"<{name}>([^<]{{1,200}})</{name}>", body) for name in ("Code", "Message")]
     reason = ": ".join(match[1] for match in found if match)
     return f"{response.status} ({reason})" if reason else str(response.status)
@@ -54,7 +53,7 @@ def error_text(response: Response) -> str:
 
 @contextlib.contextmanager
 def request_bundle(
-    url: str, headers: Mapping[str, str], job: Job, context: Context, *, within_seconds: float
+    url: str, headers: Mapping[str, str], context: Context, *, within_seconds: float
 ) -> Iterator[tuple[Response, str]]:
     """Request a link, follow redirects to https or to this machine, and yield the response, which must begin within the seconds.
 
@@ -75,7 +74,7 @@ def request_bundle(
             raise error.failure(
                 DownloadFailed, f"the storage at {netloc_of(url)}", "the link, which the platform makes"
             ) from error
-        context.events.link_redirected(job, url)
+        context.client.redactor.add_link(url)
     loop = "The storage, or a gateway in front of it, redirects in a loop."
     summary = f"the storage redirects more than {MAX_REDIRECTS} times"
     raise DownloadFailed(summary, cause=loop, remedy="Report it to the platform.")

@@ -8,16 +8,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from ..context import Context
-from ..errors import (
-    BUNDLE_CHANGED,
-    BUNDLE_GONE,
-    BUNDLE_NOT_RESUMED,
-    LINK_INTERCEPTED,
-    STORAGE_REFUSED,
-    STORAGE_UNAVAILABLE,
-    STORAGE_UNREACHABLE,
-    DownloadFailed,
-)
+from ..errors import DownloadFailed
 from ..http.client import Response
 from ..http.faults import NetworkError, request_id_of
 from ..http.retry import TEMPORARY_STATUSES, Retry, TransientError, backoff_pauses, read_retry_after
@@ -25,6 +16,15 @@ from ..job import Job
 from ..models import STORAGE, Downloaded
 from ..text import format_bytes, format_seconds
 from .archive import CHUNK_BYTES, START_BYTES, describe_content, is_archive
+from .faults import (
+    BUNDLE_CHANGED,
+    BUNDLE_GONE,
+    BUNDLE_NOT_RESUMED,
+    LINK_INTERCEPTED,
+    STORAGE_REFUSED,
+    STORAGE_UNAVAILABLE,
+    STORAGE_UNREACHABLE,
+)
 from .staging import Staged
 from .storage import address_of, error_text, request_bundle, validator_of
 
@@ -129,15 +129,15 @@ class BundleStream(io.RawIOBase):
     def _connect(self) -> Response:
         """Request the missing bytes, and return the response that has them."""
         if self._needs_link:
-            self._job.bundle = self._context.api.make_bundle(self._job)
+            self._job.link = self._context.api.make_bundle(self._job)
             self._events.link_renewed(self._job)
             self._needs_link = False
-        assert self._job.bundle is not None  # noqa: S101  # a job with a bundle to download has a link; for the type checker
-        url = self._job.bundle.url
+        assert self._job.link is not None  # noqa: S101  # a job with a bundle to download has a link; for the type checker
+        url = self._job.link.url
         headers = self._range_headers(address_of(url)) if self.received else {}
         within_seconds = self._retry.attempt_seconds(self._context.clock.monotonic())
         response, address = self._connection.enter_context(
-            request_bundle(url, headers, self._job, self._context, within_seconds=within_seconds)
+            request_bundle(url, headers, self._context, within_seconds=within_seconds)
         )
         link, status, request_id = address_of(url), response.status, request_id_of(response.headers)
         self._events.storage_responded(self._job, link, status=status, requested=headers.get("Range"), request_id=request_id)
@@ -229,7 +229,7 @@ class BundleStream(io.RawIOBase):
 
     def _record_progress(self) -> None:
         if self._retry.error is not None:
-            after_seconds = self._context.clock.monotonic() - self._retry.failing_since
+            after_seconds = self._context.clock.monotonic() - self._progressed_at
             self._events.recovered(self._job, STORAGE, after_seconds=after_seconds)
         self._begin_retries()
 

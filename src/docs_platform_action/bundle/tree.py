@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from ..clock import Cancellation
-from ..errors import DiskTooSmall, InvalidBundle, too_large, unsafe
+from ..errors import InvalidBundle
 from ..models import UNUSABLE
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
 from ..text import format_bytes, quoted
 from .archive import CHUNK_BYTES, FOLDER, HARD_LINK, MAX_UNPACKED_BYTES, SYMBOLIC_LINK, Chunk, Entry, check_entries
+from .faults import DiskTooSmall, too_large, unsafe
 from .staging import write_all
 
 MAX_RESERVED_BYTES: Final = 1024**3  # of the disk stay free; on a small one, a tenth of it

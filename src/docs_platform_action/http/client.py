@@ -60,20 +60,17 @@ class HttpClient:
         )
         request.maybe_processed = False
         try:
-            yield Response(exchange, self.redactor, *self.transport.send(exchange))
+            yield Response(exchange, *self.transport.send(exchange))
         finally:
             exchange.end()
 
 
 class Response:
-    """A response whose body is still to be read: `pieces` yields it as it arrives. The whole key is hidden in `headers` only."""
+    """A response whose body is still to be read: `pieces` yields it as it arrives."""
 
-    def __init__(
-        self, exchange: Exchange, redactor: Redactor, status: int, headers: Mapping[str, str], pieces: Iterator[bytes]
-    ) -> None:
-        self.exchange, self.redactor, self.status, self.pieces = exchange, redactor, status, pieces
-        hidden = {name: redactor.hide_whole_keys(value) for name, value in headers.items()}
-        self.headers: Mapping[str, str] = CaseInsensitiveDict(hidden)
+    def __init__(self, exchange: Exchange, status: int, headers: Mapping[str, str], pieces: Iterator[bytes]) -> None:
+        self.exchange, self.status, self.pieces = exchange, status, pieces
+        self.headers: Mapping[str, str] = CaseInsensitiveDict(headers)
         # `http.client` would take any other length for none, and the end of the connection for the end of the body
         if not re.fullmatch("[0-9]{1,18}", self.headers.get("Content-Length", "0").strip()):
             raise NetworkError(f"The response from {exchange.host} is not valid HTTP", maybe_processed=True)

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, Self
 
+import backoff
+
 from ..errors import ActionError, Advice
 
 MAX_PAUSE_SECONDS: Final = 30.0
@@ -36,8 +38,6 @@ class TransientError(Exception):
 
 def backoff_pauses(jitter: Callable[[float], float] | None = None) -> Iterator[float]:
     """Yield the pauses after one failure, two, …: random, up to 1 s, 2 s, 4 s, … `MAX_PAUSE_SECONDS` (full jitter by default)."""
-    import backoff  # it imports asyncio, which takes 28 ms: not before the first request
-
     ceilings = backoff.expo(max_value=MAX_PAUSE_SECONDS)
     next(ceilings)  # begins the generator, which yields `None` first
     yield from map(jitter or backoff.full_jitter, ceilings)

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from ..errors import DENIED_BY, DENIED_REMEDY, InvalidInput
+from ..errors import DENIED, DENIED_BY, InvalidInput
 from ..redaction import Redactor
-from ..text import as_sentence, is_close, join_errors, lines_of, trimmed
+from ..text import as_sentence, join_errors
 from .paths import PLACEHOLDER, load_certificates, overlaps, resolve_targets
 from .settings import DeliverySettings, JobSettings, Mode, OutputPath, Settings, WaitSettings
 from .table import DEFAULTS, INPUTS, TARGETS
+from .validators import trimmed
 
 T = TypeVar("T")
 MAX_EDITS: Final = 2  # in a misspelled name, and at most a third of the right name's length
@@ -23,7 +24,7 @@ ENV_FILE: Final = "OUTPUT_ENV_FILE"
 class Reader:
     """Reads the inputs of a step.
 
-    `keys` has both forms of the admin key, `names` the unchecked names of hosts, jobs and projects, `warnings` is for the log.
+    `keys` has both forms of the admin key, `warnings` is for the log.
     `mode` is `None` if there is no such mode.
     The runner passes everything in `with:`, `job-id` as `INPUT_JOB-ID` (source: actions/runner, Handler.cs). Outside a workflow
     `INPUT_JOB_ID` is the same input, because most shells cannot set a variable with a hyphen.
@@ -47,7 +48,6 @@ class Reader:
             elif (text := trimmed(environ[variable])) and self._texts.setdefault(name, text) != text:
                 self._errors.append((name, "is set twice, with a hyphen and with an underscore, to different values; remove one"))
         self.mode = self._text("mode") if self._text("mode") in [*Mode] else None
-        self.names = [line for name in ("base-url", "domain", "job-id", "project-id") for line in lines_of(self._text(name))]
         self._check_names(unknown)
 
     def read(self, *, roots: Sequence[Path], env_file: Path | None = None) -> Settings:
@@ -80,7 +80,7 @@ class Reader:
         """Refuse the names that are close to that of an input: a guard that is misspelled does not guard."""
         others, unset = [], [known for known in DEFAULTS if not self._is_set(known)]
         for given, name in unknown.items():
-            shown = f"`{self._redactor.hide_keys(given)[:80]}`"
+            shown = f"`{self._redactor.hide_key(given)[:80]}`"
             meant = next((known for known in unset if is_close(name, known, min(MAX_EDITS, len(known) // 3))), None)
             if meant is not None:
                 self._errors.append((meant, f"{shown} is not an input; did you mean `{meant}`?"))
@@ -104,7 +104,7 @@ class Reader:
             with self._reporting(row.name):
                 if not text and all(mode in row.required_in for mode in modes) and row.name not in dict(self._errors):
                     raise ValueError(". ".join(filter(None, [f"missing; mode `{modes[0]}` requires it", row.hint])))
-                if row.name != "admin-key" and self._redactor.has_whole_key(text):
+                if row.name != "admin-key" and self._redactor.has_key(text):
                     raise ValueError("contains the admin key, which belongs only in `admin-key`")
                 values[row.name] = row.parse(text) if text else None
 
@@ -160,17 +160,36 @@ class Reader:
 
     def _failure(self) -> InvalidInput:
         """Return one exception for all errors."""
-        remedies = (DENIED_REMEDY if DENIED_BY in text else InvalidInput.default_remedy for _, text in self._errors)
+        remedies = (DENIED["remedy"] if DENIED_BY in text else InvalidInput.default_remedy for _, text in self._errors)
         remedy = " ".join(dict.fromkeys(remedies))
         if len(self._errors) == 1:
             name, text = self._errors[0]
             return InvalidInput(f"Invalid input `{name}`: {text}", remedy=remedy)
         names = ", ".join(dict.fromkeys(f"`{name}`" for name, _ in self._errors))
         details = tuple(as_sentence(f"`{name}`: {text}") for name, text in self._errors)
-        return InvalidInput(f"{len(self._errors)} invalid inputs: {names}", details=details, remedy=remedy)
+        return InvalidInput(f"Invalid inputs: {names}", details=details, remedy=remedy)
 
 
 def _filled(kind: Callable[..., T], values: Mapping[str, Any]) -> T:
     """Return settings whose fields are named after inputs: `timeout_seconds` is `timeout`."""
     names = {field: field.removesuffix("_seconds").replace("_", "-") for field in inspect.signature(kind).parameters}
     return kind(**{field: values[name] for field, name in names.items()})
+
+
+def is_close(one: str, other: str, edits: int) -> bool:
+    """Return whether at most so many edits make one text from another.
+
+    An edit inserts, deletes or replaces a character, or swaps it with the next one.
+    """
+    if abs(len(one) - len(other)) > edits:
+        return False
+    rows = [list(range(len(other) + 1))]  # of the optimal string alignment distance
+    for i, character in enumerate(one):
+        row = [i + 1]
+        for j, wanted in enumerate(other):
+            distance = min(rows[-1][j + 1] + 1, row[j] + 1, rows[-1][j] + (character != wanted))
+            if i and j and character == other[j - 1] and one[i - 1] == wanted:
+                distance = min(distance, rows[-2][j - 1] + 1)
+            row.append(distance)
+        rows.append(row)
+    return rows[-1][-1] <= edits

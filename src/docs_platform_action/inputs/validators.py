@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ..models import UNUSABLE, is_job_id, is_loopback, is_web_address
-from ..text import join_errors, lines_of, quoted
+from ..text import join_errors, quoted
 from .settings import Mode
 
 MAX_DURATION_SECONDS: Final = 35 * 24 * 3600.0  # of a workflow run (source: GitHub's documentation of usage limits)
@@ -77,7 +77,8 @@ def parse_key(value: str) -> str:
 def parse_whole_number(value: str, maximum: int) -> int:
     """Return a number from 1 to `maximum`."""
     if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= maximum:
-        raise ValueError(f"must be a whole number from 1 to {maximum:,}, not {quoted(value)}")
+        hint = "; leave it out for the default" if value == "0" else ""
+        raise ValueError(f"must be a whole number from 1 to {maximum:,}, not {quoted(value)}{hint}")
     return int(value)
 
 
@@ -142,3 +143,15 @@ def parse_path(value: str) -> str:
         use = "use a path in the workspace, such as out/site, or one that starts with `${{ runner.temp }}/`"
         raise ValueError(f"{quoted(value)} contains {quoted(found[0])}, which is not replaced: no shell reads an input; {use}")
     return value
+
+
+def trimmed(text: str) -> str:
+    """Return a text without white space and byte order marks around it."""
+    while (stripped := text.strip().strip("\ufeff")) != text:
+        text = stripped
+    return text
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines that are not blank, trimmed."""
+    return [*filter(None, map(trimmed, text.splitlines()))]

@@ -5,24 +5,23 @@ from ..errors import JobFailed, NoPullRequest
 from ..inputs.settings import JobSettings
 from ..job import Job
 from ..models import AgentJob
+from .polling import poll
 
 
 def wait_for_agent(job: Job, settings: JobSettings, context: Context) -> None:
     """Wait for one agent job, and record each reading in the job. Raises the `ActionError` that the job failed with."""
-    from .polling import poll  # mode export must not wait for this module before its start request
-
     poll(job, settings.waiting, context)
     if job.status == AgentJob.FAILED:
         raise JobFailed(
             "the agent failed",
-            cause="The agent hit an error that it could not recover from. The API gives no reason.",
+            details=("The API gives no reason.",),
             remedy="Read the agent's session on the platform, then start a new agent job.",
         )
     if job.status == AgentJob.ARCHIVED:
         remains = "A user or the platform archived the job. The changes that it made before remain."
         lines = [f"{job.subject} was archived", remains, "If its work is still needed, start a new agent job."]
         context.events.warning(job, lines)
-    if job.agent_job is not None and (unusable := job.agent_job.unusable_pr_link):
+    if isinstance(job.reading, AgentJob) and (unusable := job.reading.unusable_pr_link):
         problem = f"The API's `prLink` is not an http or https address: '{unusable}'."
         if settings.require_pr:
             raise NoPullRequest("the link to its pull request cannot be used", details=(problem,), cause="")

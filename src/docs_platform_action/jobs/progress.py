@@ -1,4 +1,4 @@
-"""Estimates of how long a job still takes. All times are seconds on the clock's `monotonic`."""
+"""Estimates how long a job still takes, to plan its readings. All times are seconds on the clock's `monotonic`."""
 
 from typing import Final, NamedTuple
 
@@ -12,10 +12,6 @@ MIN_RECENT_POINTS: Final = 3.0
 
 MIN_STEP_POINTS: Final = 2.0  # closer steps are merged, so that about fifty are kept at most
 STALL_FACTOR: Final = 2.0  # a job is stalled after this many times the longest time between two steps
-
-MIN_POINTS: Final = 5.0
-MIN_SECONDS: Final = 5.0
-"""Minimum progress for the displayed estimate: rounding to whole percents and seconds changes neither by more than a fifth."""
 
 
 class Step(NamedTuple):
@@ -80,48 +76,3 @@ class PollingEstimate:
         recent = next((step for step in reversed(self._steps) if step.percent <= recent_from), first)
         seconds_per_point = min((last.at - since.at) / (last.percent - since.percent) for since in (first, recent))
         return remaining_points * seconds_per_point - self.seconds_since_progress(now)
-
-
-class DisplayedEstimate:
-    """The estimate that people see, only after enough progress. Any thread may read it.
-
-    The rate is measured from the last reading before the first progress, else from the first one, and again if it falls.
-    """
-
-    stalled_since: float | None = None
-    """When progress or page count last changed, if a later reading showed no change. `None` if the job is queued or has ended."""
-
-    def __init__(self) -> None:
-        self._start: Step | None = None
-        self._percent: float | None = None
-        self._pages: int | None = None
-        self._changed_at: float | None = None
-        self._latest: tuple[Step, float] | None = None  # a single value, so that no other thread reads half of an update
-
-    def update(self, at: float, percent: float | None, pages: int | None, *, queued: bool = False, ended: bool = False) -> None:
-        """Record a reading. Progress and page count are `None` if it had none."""
-        if queued:
-            percent = pages = self._percent = self._pages = self._changed_at = None
-        before = (self._percent, self._pages)
-        if percent is not None:
-            if self._start is None or (self._percent is not None and percent < self._percent):
-                self._start = Step(at, percent)
-            self._percent = percent
-        elif self._percent is None:
-            self._start = Step(at, 0.0)
-        self._pages = self._pages if pages is None else pages
-        has_changed = (self._percent, self._pages) != before
-        self._changed_at = at if has_changed else self._changed_at
-        self.stalled_since = None if has_changed or ended else self._changed_at
-        self._latest = (self._start, percent) if self._start is not None and percent is not None and not ended else None
-
-    def remaining_seconds(self, now: float) -> float | None:
-        """Return the estimate, or `None` without enough progress. Between readings with progress, it grows."""
-        latest = self._latest
-        if latest is None:
-            return None
-        start, percent = latest
-        points, seconds = percent - start.percent, now - start.at
-        if points < MIN_POINTS or seconds < MIN_SECONDS or percent >= 100:
-            return None
-        return (100 - percent) * seconds / points

@@ -4,21 +4,21 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
+from ..bundle.deliver import Delivery, warn_of_link
 from ..context import Context
 from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, Unavailable, UnknownHost, internal_error
-from ..events import Events
 from ..inputs.settings import JobSettings, Mode
-from ..job import MIN_LINK_SECONDS, Job
+from ..job import DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
 from ..signals import ABORT_GRACE_SECONDS
 from .agent import wait_for_agent
 from .collect import collect_site
-from .export import export_site
+from .export import start_site
 
-FUNCTIONS: Final[Mapping[Mode, Callable[[Job, JobSettings, Context], None]]] = {  # they raise the job's `ActionError`
-    Mode.EXPORT: export_site,
+# what to do with the platform's job; each raises the job's `ActionError`
+FUNCTIONS: Final[Mapping[Mode, Callable[[Job, JobSettings, Context], None]]] = {
+    Mode.EXPORT: collect_site,
     Mode.COLLECT: collect_site,
     Mode.AGENT: wait_for_agent,
 }
@@ -31,7 +31,7 @@ START_GRACE_SECONDS: Final = 0.5  # how long a cancel waits for the response to 
 MAX_FAILED_RENEWALS: Final = 3  # in a row, at the end of a run
 
 
-class Runner(Events):
+class Runner:
     """Runs jobs. `unfinished` holds those that had not ended when a signal came."""
 
     tick_seconds = 1.0
@@ -41,7 +41,7 @@ class Runner(Events):
         self._settings = dict(jobs)
         self._renewing: set[Job] = set()
         self._failed_renewals = 0  # in a row
-        self._context = replace(context, events=Events(context.events, self))
+        self._context = context
         self._queue: queue.SimpleQueue[tuple[Job, JobSettings]] = queue.SimpleQueue()
         for queued in jobs:
             self._queue.put(queued)
@@ -91,8 +91,6 @@ class Runner(Events):
         return [job for job in jobs if job.link_seconds(now) < MIN_LINK_SECONDS]
 
     def _renew_link(self, job: Job, settings: JobSettings) -> None:
-        from ..bundle.deliver import Delivery, warn_of_link  # not needed before the first request
-
         if self._failed_renewals >= MAX_FAILED_RENEWALS:  # each may take `outage-tolerance`
             error = Unavailable(f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced, so it was not tried")
             warn_of_link(job, self._context, error)
@@ -110,17 +108,18 @@ class Runner(Events):
         # a job that ends from now on was cancelled too
         self.unfinished = [job for job in self._jobs if job.ended_at is None or job in self._renewing]
         self._context.clock.cancellation.cancel()
-        return START_GRACE_SECONDS if any(job.is_start_unconfirmed for job in self._jobs) else 0.0
+        return START_GRACE_SECONDS if any(map(self._context.api.is_start_unconfirmed, self._jobs)) else 0.0
 
     def abort(self) -> float:
         """End all requests. Return how many seconds the jobs get to clean up."""
         self._context.clock.cancellation.is_aborted = True
-        return CLEANUP_GRACE_SECONDS if any(job.is_delivering for job in self._jobs) else ABORT_GRACE_SECONDS
+        return CLEANUP_GRACE_SECONDS if any(job.is_in(DOWNLOAD, UNPACK) for job in self._jobs) else ABORT_GRACE_SECONDS
 
-    def job_known(self, job: Job) -> None:
-        """Start the other jobs once the first one is known."""
-        if job is self._jobs[0]:
-            self._start_workers()
+    def cancel_unfinished(self, signal_name: str) -> None:
+        """Record in each unfinished job that a signal ended it."""
+        now = self._context.clock.monotonic()
+        for job in self.unfinished:
+            job.cancel(signal_name, now, is_start_unconfirmed=self._context.api.is_start_unconfirmed(job))
 
     def _start_workers(self) -> None:
         with contextlib.suppress(RuntimeError):  # the machine allows no more threads: the existing ones run all jobs
@@ -154,9 +153,17 @@ class Runner(Events):
         job.began_at = context.clock.monotonic()
         try:
             context.events.job_begun(job)
-            if job.job_id is not None:
-                context.events.job_known(job)
-            FUNCTIONS[settings.mode](job, settings, context)
+            if settings.mode is Mode.EXPORT:
+                start_site(job, settings, context)
+            if len(self._jobs) == 1:  # of several, only `results` has the ids
+                context.outputs.write_job_id(job)
+            context.events.job_known(job)
+            if job is self._jobs[0]:
+                self._start_workers()
+            if settings.wait:
+                FUNCTIONS[settings.mode](job, settings, context)
+            else:
+                context.events.not_waiting(job)
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001  # a bug in one job must not stop the others

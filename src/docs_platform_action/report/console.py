@@ -12,13 +12,11 @@ from actions_toolkit.command import Command
 
 from ..errors import InternalError
 from ..redaction import Redactor
-from ..text import clean, without_query
+from ..text import clean, format_bytes
 
-ANNOTATION_LIMIT: Final = 4096
-"""Characters of an annotation that the runner keeps (source: actions/runner)."""
-
-MAX_WARNINGS: Final = 9
-"""Warnings that become annotations. The runner shows ten per step (source: actions/runner), and may add its own."""
+ANNOTATION_LIMIT: Final = 4096  # characters of an annotation that the runner keeps (source: actions/runner)
+MAX_WARNINGS: Final = 9  # as annotations: the runner shows ten per step (source: actions/runner), and may add its own
+MAX_JOB_OUTPUT_BYTES: Final = 1024 * 1024  # all outputs of a job, in UTF-16 (source: GitHub's documentation of job outputs)
 
 
 class Console:
@@ -36,41 +34,28 @@ class Console:
         self._warning_numbers = itertools.count(1)  # `next` is atomic
         self._lock = threading.Lock()
 
-    def mask(self, secrets: Sequence[str], *, names: Sequence[str] = ()) -> None:
-        """Hide secrets in this log, and mask them in the log of the whole job. `names` stay visible by themselves."""
-        for secret in secrets:
-            self.mask_in_job(secret)
-        lines = {line for secret in secrets for line in secret.splitlines()}  # the runner also masks each line
-        self.redactor = Redactor({*secrets, *lines}, names=names)
+    def mask(self, keys: Sequence[str]) -> None:
+        """Hide keys in this log, and mask them in the log of the whole job."""
+        for key in keys:
+            self.mask_in_job(key)
+        # the runner also masks each line
+        self.redactor = Redactor({*keys, *(line for key in keys for line in key.splitlines())})
 
     def mask_in_job(self, text: str) -> None:
         """Mask a text in the log of the whole job. Outside a workflow, the command would only reveal it."""
         if text and self.in_workflow:
             self._write(str(Command("add-mask", {}, text)))
 
-    def redact_link(self, url: str, names: Iterable[str | None] = ()) -> None:
-        """Hide a link's secrets in log and summary, not in outputs. Its path and `names`, such as the job's id, stay visible."""
-        from .signed_links import MAX_LINK_LENGTH, secrets_of
-
-        secrets, address = secrets_of(url), without_query(url)[:MAX_LINK_LENGTH]
-        self.redactor.add_link_secrets(secrets)
-        self.redactor.show(filter(None, names))
-        if not any(secret.value in address for secret in secrets):
-            self.redactor.show([address])
-
-    def hide(self, text: str) -> str:
-        """Return the text without secrets."""
-        return self.redactor.hide(text)
-
     def safe(self, text: str) -> str:
-        """Return the text cleaned and without secrets. Cleaning may join a split secret, so secrets are hidden once more."""
-        hidden = self.hide(text)
-        cleaned = clean(hidden)
-        return text if cleaned == hidden == text else self.hide(cleaned)
+        """Return foreign text without secrets, and then cleaned and shortened: no part of a secret is left.
 
-    def line(self, text: str) -> None:
-        """Write a line of the log."""
-        self._write(self.safe(text))
+        Cleaning may join a key that invisible characters had split.
+        """
+        return self.redactor.hide_key(clean(self.redactor.hide(text)))
+
+    def line(self, text: str, *, link: str = "") -> None:
+        """Write a line of the log. A `link` at its end keeps its query."""
+        self._write(self.safe(text) + (f" {self.redactor.hide_key(clean(link))}" if link else ""))
 
     def group(self, title: str, lines: Iterable[str]) -> None:
         """Write a group of lines at once: folded in a workflow, indented under the title elsewhere."""
@@ -96,7 +81,7 @@ class Console:
 
     def trace(self, bug: Exception) -> None:
         """Write the stack trace of a bug in the action if debug logging is on."""
-        trace = self.hide("".join(traceback.format_exception(bug)))  # before it is split: a key may span lines
+        trace = self.redactor.hide("".join(traceback.format_exception(bug)))  # before it is split: a key may span lines
         for line in trace.splitlines():
             self.debug(line)
 
@@ -106,19 +91,27 @@ class Console:
         try:
             yield
         except Exception as bug:  # noqa: BLE001  # whatever it is
-            lines = (
-                f"{part} cannot be written ({type(bug).__name__}); outputs and exit code are not affected.",
-                InternalError.default_cause,
-                InternalError.default_remedy,
-            )
-            self._annotate("warning", "\n  ".join(lines), {}, is_command=self.in_workflow)  # not `safe`: it may have the bug
-            with contextlib.suppress(Exception):  # for the same reason
-                self.trace(bug)
+            first = f"{part} cannot be written ({type(bug).__name__}); outputs and exit code are not affected."
+            self.warning([first, InternalError.default_cause, InternalError.default_remedy])
+            self.trace(bug)
 
-    def output(self, name: str, value: str) -> None:
-        """Print an output, for a run without `GITHUB_OUTPUT`, with job ids and links as they are."""
-        value = self.redactor.hide_whole_keys(value, short_keys=True)
-        self._write(f"{name}={clean(value, max_length=len(value)) if self.in_workflow else value}")
+    def print_outputs(self, outputs: Mapping[str, str]) -> None:
+        """Print outputs for a run without `GITHUB_OUTPUT`, as later steps read them."""
+        for name, text in outputs.items():
+            self._write(f"{name}={clean(text, max_length=len(text)) if self.in_workflow else text}")
+
+    def warn_of_size(self, results: str) -> None:
+        """Warn if the output `results` is larger than what one job can pass to another."""
+        size = len(results.encode("utf-16-le"))
+        if size > MAX_JOB_OUTPUT_BYTES:
+            limit = format_bytes(MAX_JOB_OUTPUT_BYTES)
+            lines = [
+                "The output `results` is too large for a job output",
+                f"It has {format_bytes(size)} in UTF-16. All outputs of a job together may have {limit}.",
+                "The steps of this job can read it, but the job fails at its end if its `outputs` pass it on.",
+                "Pass on only what the next job needs, such as `toJSON(fromJSON(steps.ID.outputs.results).*.jobId)`.",
+            ]
+            self.warning(lines)
 
     def _joined(self, lines: Sequence[str]) -> str:
         return "\n  ".join(map(self.safe, lines))[:ANNOTATION_LIMIT]

@@ -1,270 +1,284 @@
-"""The job summary: verdict, failures, facts of each job and a timeline, within the size that GitHub accepts."""
+"""The job summary: verdict, what happened and what to do, one table of facts, and a timeline of several domains."""
 
+import html
 import os
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from io import FileIO
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from ..errors import DENIED_CAUSE, ActionError, Cancelled
+from ..errors import DENIED, ActionError, Cancelled, InvalidInput, TimedOut
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
-from ..text import as_sentence, format_bytes, format_clock, format_time, link_target, pluralize
-from .appending import UNREAD, UNREAD_CAUSE, append, open_to_append
-from .explanation import CAUTION, WARNING, alert, collecting_hint, explanation, link_to_run
-from .failures import how_to_collect, jobs_with_shared_failure
-from .overview import Overview
+from ..models import ExportJob
+from ..text import (
+    MAX_FOREIGN_TEXT_LENGTH,
+    MAX_WORD_LENGTH,
+    as_sentence,
+    format_bytes,
+    format_clock,
+    format_expiry,
+    format_time,
+    link_target,
+    markdown,
+    pluralize,
+    shortened,
+)
+from .console import Console
+from .failures import how_to_collect, request_line
 from .timeline import timeline_of
-from .view import View
 
 MAX_SUMMARY_BYTES: Final = 1_000_000  # GitHub drops more than 1,048,576 (source: actions/runner, CreateStepSummaryCommand)
-MIN_SUMMARY_BYTES: Final = 2_048  # any page can be shortened to this size
 
-_MAX_TITLE_LENGTH: Final = 300
-_MAX_CAUSE_LENGTH: Final = 200
+_MAX_NAME_LENGTH: Final = 260  # any domain with its port
 _MAX_LISTED_NAMES: Final = 10
 
 _ICONS: Final = {FAILED: "❌", CANCELLED: "🚫", NOT_STARTED: "🚫", STARTED: "⏳", DONE: "✅"}  # the worst verdict first
 _WARNING_ICON: Final = "⚠️"
+_SAME_MEANING: Final = {(DONE, ExportJob.COMPLETED), (FAILED, ExportJob.FAILED)}
+
+_CUT_OFF: Final = "\n\nCut off here, because GitHub accepts no larger summary. The output `results` has every job.\n"
 
 
-def summary_of(jobs: Sequence[Job], view: View, *, duration_seconds: float, max_bytes: int = MAX_SUMMARY_BYTES) -> str:
-    """Return the step's summary in Markdown, shortened to `max_bytes` of UTF-8, which must be at least `MIN_SUMMARY_BYTES`."""
-    if len(jobs) == 1:
-        return _page_of_one(jobs[0], view, duration_seconds, max_bytes)
-    return _PageOfSeveral(jobs, view, duration_seconds).longest_version(max_bytes)
-
-
-def write_summary(jobs: Sequence[Job], view: View, path: Path, *, duration_seconds: float) -> None:
-    """Append the summary to the file that `GITHUB_STEP_SUMMARY` names. If that fails, only warn."""
+def write_summary(summary: "Summary", path: Path | None) -> None:
+    """Append the summary to the file that `GITHUB_STEP_SUMMARY` names, if there is one. If that fails, only warn."""
+    if path is None:
+        return
     try:
-        with FileIO(open_to_append(path), "ab") as file:
-            max_bytes = max(MAX_SUMMARY_BYTES - os.fstat(file.fileno()).st_size, MIN_SUMMARY_BYTES)
-            page = summary_of(jobs, view, duration_seconds=duration_seconds, max_bytes=max_bytes)
-            append(view.console.hide(page).encode("utf-8", "replace"), file)
+        with path.open("ab") as file:
+            page = summary.page(MAX_SUMMARY_BYTES - os.fstat(file.fileno()).st_size)
+            file.write(page.encode("utf-8", "replace"))
     except OSError as error:
-        reason = f"The file that GITHUB_STEP_SUMMARY names: {error.strerror}."
-        cause = [DENIED_CAUSE] if isinstance(error, PermissionError) else [UNREAD_CAUSE] if error.errno in UNREAD else []
-        view.console.warning(["The job summary could not be written.", reason, *cause, "The result is not affected."])
+        cause = [DENIED["cause"]] if isinstance(error, PermissionError) else []
+        lines = ["The job summary could not be written.", f"The file that GITHUB_STEP_SUMMARY names: {error.strerror}."]
+        summary.console.warning([*lines, *cause, "The result is not affected."])
 
 
-def _page_of_one(job: Job, view: View, duration_seconds: float, max_bytes: int) -> str:
-    headline = f"### {_icon_of([job], view)} {view.show(job.title, max_length=_MAX_TITLE_LENGTH)}: {job.verdict}"
-    error, timeline, alerts = job.failure, timeline_of([job], view), []
-    table, hint = _table_of(job, view, duration_seconds), collecting_hint(job, view)
-    for quoting, note in ((True, ""), (False, "Shortened: server messages are not shown.")):
-        if error is not None:
-            explained = error if quoting else error.with_details()
-            alerts = [alert(_kind_of(error), explanation(job, explained, view, collecting=hint, reason=_reason_of(error)))]
-        page = _joined_blocks(headline, *alerts, note, table, hint if error is None else "", timeline)
-        if _size(page) <= max_bytes:
-            return page
-    if error is not None:
-        alerts = [alert(_kind_of(error), [_reason_of(error)])]
-    return _joined_blocks(headline, *alerts, "Shortened: no details are shown; see the log and the output `results`.")
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What the summary shows: the jobs and how long the step took, at a time that is on both clocks."""
 
+    jobs: Sequence[Job]
+    console: Console
+    now: datetime
+    monotonic: float
+    duration_seconds: float
 
-def _icon_of(jobs: Sequence[Job], view: View) -> str:
-    """Return the icon of the worst verdict, or a warning if a link of successful jobs has expired."""
-    verdicts = {job.verdict for job in jobs}
-    has_expired = verdicts == {DONE} and any(job.link_seconds(view.now) <= 0 for job in jobs)
-    return _WARNING_ICON if has_expired else next(icon for verdict, icon in _ICONS.items() if verdict in verdicts)
-
-
-def _joined_blocks(*blocks: str) -> str:
-    return "\n\n".join(block.rstrip("\n") for block in blocks if block) + "\n"
-
-
-def _kind_of(error: ActionError) -> str:
-    return WARNING if isinstance(error, Cancelled) else CAUTION
-
-
-def _reason_of(error: ActionError) -> str:
-    return f"Failure reason: `{error.failure_reason}`."
-
-
-def _table_of(job: Job, view: View, duration_seconds: float | None) -> str:
-    """Return the table of the known facts, whose header row is the first of them. Empty if none is known."""
-    lines = [f"| {name} | {value} |" for name, value in _rows(job, view, duration_seconds) if value]
-    return "\n".join([*lines[:1], "| :--- | :--- |", *lines[1:]]) if lines else ""
-
-
-def _rows(job: Job, view: View, duration_seconds: float | None) -> Iterator[tuple[str, str]]:
-    """Return the rows of both modes without what the title shows. Unknown values are empty."""
-    show, source, downloaded = view.show, job.agent_job, job.downloaded
-    if source is not None:
-        yield from (("Repository", show(source.repository)), ("Branch", show(source.ref)), ("Model", show(source.model)))
-    yield from (("Job", show(job.job_id) if not job.is_agent_job else ""), ("Status", show(job.status)))
-    yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
-    yield "Duration", format_clock(duration_seconds) if duration_seconds is not None and duration_seconds >= 1 else ""
-    if job.bundle is not None and job.failure is None:
-        host = f"on {show(urlsplit(job.bundle.url).hostname)}"
-        yield "Bundle link", ", ".join(filter(None, (host, view.expiry_of(job.bundle))))
-    yield "Bundle", f"{format_bytes(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""
-    yield "Saved as", show(job.bundle_path)
-    yield "Site", f"{pluralize(job.site_files, 'file')} in {show(job.site_path)}" if job.site_files is not None else ""
-    yield "Helm values", show(job.values_file)
-    if job.pr_link is not None:
-        yield "Pull request", f"[{show(job.pr_link)}](<{link_target(job.pr_link)}>)"
-    elif job.is_agent_job and job.has_ended:
-        yield "Pull request", "none"
-
-
-class _PageOfSeveral:
-    """The page of several exports. A version is given up once it exceeds `max_bytes`: any number of jobs takes bounded work."""
-
-    def __init__(self, jobs: Sequence[Job], view: View, duration_seconds: float) -> None:
-        self._jobs = jobs
-        self._view = view
-        self._duration_seconds = duration_seconds
-        self._sharing = jobs_with_shared_failure(jobs)
-        self._shared_failure = self._sharing[0].failure if self._sharing else None
-        self._explained = {*self._sharing}
-        self._overview = Overview(jobs, view, self._explained)
-        # by importance: failed, cancelled, not started, then the successful ones
-        self._ranked = sorted(jobs, key=lambda job: len(VERDICTS) if job.failure is None else VERDICTS.index(job.verdict))
-
-    def longest_version(self, max_bytes: int) -> str:
-        """Return the longest version that fits."""
-        table = _joined(map(self._overview.row, self._jobs), max_bytes)
-        for pieces in self._versions(table) if table is not None else ():
-            if (page := _joined(pieces, max_bytes)) is not None:
-                return page
-        return self._with_fewer_rows(max_bytes)
-
-    def _versions(self, table: str) -> Iterator[Iterator[str]]:
-        """Return the versions with all rows, the longest first."""
-        timeline = timeline_of(self._jobs, self._view)
-        cancelled_before_start = {job for job in self._jobs if job.verdict == NOT_STARTED and isinstance(job.failure, Cancelled)}
-        without_details = cancelled_before_start | (self._explained if len(self._explained) > 1 else set())
-        detailed = [job for job in self._ranked if job not in without_details]
-        yield self._version(table, timeline, detailed=detailed)
-        if unsuccessful := [job for job in detailed if job.failure is not None]:
-            note = "Shortened: details are shown only for what failed or was cancelled"
-            yield self._version(table, timeline, detailed=unsuccessful, note=f"{note}.")
-            yield self._version(table, timeline, detailed=unsuccessful, quoting=False, note=f"{note}, without server messages.")
-        elsewhere = "see the log and the output `results`"
-        yield self._version(table, timeline, note=f"Shortened: no details are shown; {elsewhere}.")
-        yield self._version(table, "", note=f"Shortened: neither details nor the timeline are shown; {elsewhere}.")
-
-    def _version(
-        self, table: str, timeline: str, *, detailed: Sequence[Job] = (), quoting: bool = True, note: str = ""
-    ) -> Iterator[str]:
-        yield self._headline()
-        yield f"{explained}\n\n" if (explained := self._alert()) else ""
-        yield f"{self._totals()}\n\n"
-        yield f"{note}\n\n" if note else ""
-        yield from (self._overview.head, table, "\n", f"{timeline}\n" if timeline else "")
-        yield from (self._collapsed(job, quoting=quoting) for job in detailed)
-
-    def _with_fewer_rows(self, max_bytes: int) -> str:
-        """Return the page with the rows that fit, in the order of the jobs. Unsuccessful jobs have priority."""
-        note = "Shortened: neither details nor the timeline are shown, and only as many rows as fit, failed ones first.\n\n"
-        head = f"{self._headline()}{self._short_alert()}{self._totals()}\n\n{note}{self._overview.head}"
-        available = max_bytes - _size(head + _more(len(self._jobs)))
-        rows: dict[Job, str] = {}
-        for job in self._ranked:
-            row = self._overview.row(job)
-            available -= _size(row)
+    def page(self, max_bytes: int = MAX_SUMMARY_BYTES) -> str:
+        """Return the summary in Markdown, cut off if it is larger than `max_bytes` of UTF-8."""
+        blocks = self._blocks_of_one(self.jobs[0]) if len(self.jobs) == 1 else self._blocks_of_several()
+        page: list[str] = []
+        available = max_bytes - len(_CUT_OFF.encode())
+        for block in blocks:
+            available -= len(block.encode("utf-8", "replace"))
             if available < 0:
-                break
-            rows[job] = row
-        shown = [rows[job] for job in self._jobs if job in rows]
-        return head + "".join(shown) + _more(len(self._jobs) - len(shown))
+                return "".join([*page, _CUT_OFF])
+            page.append(block)
+        return "".join(page)
 
-    def _headline(self) -> str:
-        counts = Counter(job.verdict for job in self._jobs)
-        verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if verdict in counts)
-        summary = verdicts if len(counts) > 1 else f"all {self._jobs[0].verdict}"
-        return f"### {_icon_of(self._jobs, self._view)} Static export of {len(self._jobs):,} domains: {summary}\n\n"
+    def _blocks_of_one(self, job: Job) -> Iterator[str]:
+        yield f"### {self._icon} {self._show(job.title, max_length=_MAX_NAME_LENGTH)}: {job.verdict}\n"
+        if job.failure is not None:
+            reason = f"Failure reason: `{job.failure.failure_reason}`."
+            yield self._alert(self._explanation(job.failure, collecting=self._collecting_hint(job), reason=reason))
+        if table := self._table_of(job, self.duration_seconds):
+            yield f"\n{table}\n"
+        if job.failure is None and (hint := self._collecting_hint(job)):
+            yield f"\n{hint}\n"
+
+    def _blocks_of_several(self) -> Iterator[str]:
+        jobs = self.jobs
+        failed = {job: job.failure for job in jobs if job.failure is not None and not isinstance(job.failure, Cancelled)}
+        explained: set[Job] = set()
+        if self._have_same_failure(failed):
+            shared = next(iter(failed.values())).details
+            explained = {job for job, error in failed.items() if error.details == shared or job.verdict == NOT_STARTED}
+        counts = Counter(job.verdict for job in jobs)
+        verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts[verdict])
+        yield f"### {self._icon} Static export of {len(jobs):,} domains: {verdicts}\n"
+        yield self._alert_of_several(failed)
+        yield f"\n{self._totals()}\n\n| Domain | Result | Pages | Bundle | Time | Link or failure |\n"
+        yield "| :--- | :--- | ---: | ---: | ---: | :--- |\n"
+        yield from (self._row(job, is_explained=job in explained) for job in jobs)
+        yield timeline_of(jobs, now=self.now, monotonic=self.monotonic)
+        # failed and cancelled jobs first, then the successful ones
+        for job in sorted(jobs, key=lambda job: job.failure is None):
+            if job.verdict != NOT_STARTED and (job.job_id is not None or job not in explained):
+                yield self._details(job, is_explained=job in explained)
+
+    @property
+    def _icon(self) -> str:
+        """The icon of the worst verdict, or a warning if a link of successful jobs has expired."""
+        verdicts = {job.verdict for job in self.jobs}
+        has_expired = verdicts == {DONE} and any(job.link_seconds(self.now) <= 0 for job in self.jobs)
+        return _WARNING_ICON if has_expired else next(icon for verdict, icon in _ICONS.items() if verdict in verdicts)
+
+    def _alert(self, paragraphs: Sequence[str]) -> str:
+        """Return an alert. GitHub shows one only at the top level, not in a list or in HTML (source: its documentation)."""
+        is_failed = any(job.verdict == FAILED for job in self.jobs)
+        lines = "\n\n".join(paragraphs).split("\n")
+        return "\n".join(["", f"> [!{'CAUTION' if is_failed else 'WARNING'}]", *(f"> {line}".rstrip() for line in lines), ""])
+
+    def _explanation(self, error: ActionError, *, subject: str = "", collecting: str = "", reason: str = "") -> list[str]:
+        """Return the paragraphs of a job's failure, about a subject if one is given."""
+        summary = as_sentence(error.summary)
+        happened = self._prose(f"{subject}: {summary}" if subject else summary[:1].upper() + summary[1:])
+        mark = "\n- " if isinstance(error, InvalidInput) else " "
+        happened = mark.join([happened, *(self._prose(as_sentence(detail)) for detail in error.details)])
+        advice = " ".join(filter(None, (self._prose(error.remedy), collecting)))
+        end = " ".join(filter(None, (reason, self._show(request_line(error)))))
+        return [
+            f"**What happened:** {happened}",
+            *([f"**Likely cause:** {self._prose(error.cause)}"] if error.cause else []),
+            *([f"**What to do:** {advice}"] if advice else []),
+            *([end] if end else []),
+        ]
+
+    def _collecting_hint(self, job: Job) -> str:
+        """Return how a later run can collect the job. Empty if none can, or has to."""
+        if job.failure is not None:
+            hint = how_to_collect(job, job.failure, subject="The job")
+        elif job.verdict == STARTED:
+            hint = f"Collect the job in a later step or run with `{job.inputs_to_collect}`."
+        elif job.link_seconds(self.now) <= 0:
+            hint = f"By this runner's clock, the link has expired. To make a new one, use `{job.inputs_to_collect}`."
+        else:
+            hint = ""
+        return self._prose(hint)
+
+    def _table_of(self, job: Job, duration_seconds: float | None) -> str:
+        """Return the table of the known facts."""
+        kind, name = "Agent job" if job.is_agent_job else "Export", job.domain if job.domain is not None else job.job_id
+        lines = [f"| {name} | {value} |" for name, value in self._rows(job, duration_seconds) if value]
+        return "\n".join([f"| {kind} | {self._show(name)} |", "| :--- | :--- |", *lines]) if lines else ""
+
+    def _rows(self, job: Job, duration_seconds: float | None) -> Iterator[tuple[str, str]]:
+        """Yield the rows of all modes. Unknown values are empty."""
+        show, delivered, downloaded = self._show, job.delivered, job.delivered.downloaded
+        result = job.result(self.monotonic)
+        for name, key in (("Repository", "repository"), ("Branch", "ref"), ("Model", "model")):
+            yield name, show(str(result[key] or ""))
+        yield "Job", show(job.job_id) if job.domain is not None else ""
+        yield "Status", show(job.status)
+        yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
+        yield "Duration", self._duration(job, duration_seconds) if duration_seconds is not None else ""
+        if job.link is not None and job.failure is None:
+            host = f"on {show(urlsplit(job.link.url).hostname)}"
+            yield "Bundle link", ", ".join(filter(None, (host, self._expiry(job))))
+        yield "Bundle", f"{format_bytes(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""
+        yield "Saved as", show(delivered.bundle_path)
+        if delivered.site_files is not None:
+            yield "Site", f"{pluralize(delivered.site_files, 'file')} in {show(delivered.site_path)}/"
+        yield "Helm values", show(delivered.values_file)
+        if job.pr_link is not None:
+            yield "Pull request", f"[{show(job.pr_link)}](<{link_target(self.console.redactor.hide_key(job.pr_link))}>)"
+        elif job.is_agent_job and job.has_ended:
+            yield "Pull request", "none"
+
+    def _duration(self, job: Job, seconds: float) -> str:
+        """Return how long it took, and how much of that each phase took, in whole seconds."""
+        phases: defaultdict[str, int] = defaultdict(int)
+        for phase in job.phases:
+            phases[job.outcome_of(phase)] += int(phase.seconds(self.monotonic))
+        parts = [f"{name} {format_clock(took) if took >= 60 else f'{took} s'}" for name, took in phases.items() if took]
+        return ": ".join(filter(None, (format_clock(seconds), ", ".join(parts)))) if seconds >= 1 else ""
+
+    def _expiry(self, job: Job) -> str:
+        if job.link is None:
+            return ""
+        if job.link.expires is not None:
+            return format_expiry(job.link.expires, self.now, always_dated=True)
+        return f"valid until {self._show(job.link.expires_at, max_length=MAX_WORD_LENGTH)}" if job.link.expires_at else ""
 
     def _totals(self) -> str:
-        done = [job for job in self._jobs if job.verdict == DONE]
+        done = [job for job in self.jobs if job.verdict == DONE]
         page_counts = [job.page_count for job in done if job.page_count is not None]
-        sizes = [job.downloaded.size for job in done if job.downloaded is not None]
+        sizes = [job.delivered.downloaded.size for job in done if job.delivered.downloaded is not None]
         pages = pluralize(sum(page_counts), "page") if page_counts else ""
         bundles = f"{format_bytes(sum(sizes))} of bundles" if sizes else ""
         total = " and ".join(filter(None, (pages, bundles)))
-        took = f"The step took {format_clock(self._duration_seconds)} and ended at {format_time(self._view.now)}."
-        sentences = [took, *([f"Total: {total}."] if total else [])]
-        if any(job.failure is not None and how_to_collect(job, job.failure) for job in self._jobs):
-            sentences += [link_to_run(self._view)]
-        return " ".join(filter(None, sentences))
+        took = f"The step took {format_clock(self.duration_seconds)} and ended at {format_time(self.now)}."
+        return f"{took} Total: {total}." if total else took
 
-    def _alert(self) -> str:
-        """Return the alert with the shared failure and the names of the other failed domains, or with the cancel."""
-        paragraphs = []
-        if self._shared_failure is not None:
-            first, *others = self._sharing
-            subject = self._share_of(self._sharing) if others or first.domain is None else first.domain
-            paragraphs = explanation(first, self._shared_by_all(self._shared_failure), self._view, subject=subject)
-        others = [job for job in self._jobs if job.verdict == FAILED and job not in self._explained]
-        if others:
-            paragraphs.append(self._list_of(others))
-        if paragraphs:
-            return alert(CAUTION, paragraphs)
-        cancelled = [job for job in self._jobs if isinstance(job.failure, Cancelled)]
-        if not cancelled or cancelled[0].failure is None:
-            return ""
-        cause = Cancelled("cancelled", cause=cancelled[0].failure.cause)
-        return alert(WARNING, explanation(cancelled[0], cause, self._view, subject=self._share_of(cancelled)))
+    def _row(self, job: Job, *, is_explained: bool) -> str:
+        downloaded = job.delivered.downloaded
+        cells = (
+            self._show(job.domain, max_length=_MAX_NAME_LENGTH),
+            self._result(job),
+            "" if job.page_count is None else f"{job.page_count:,}",
+            # a narrow column would break the line at the space
+            "" if downloaded is None else format_bytes(downloaded.size).replace(" ", "&nbsp;"),
+            "" if job.began_at is None else format_clock(job.duration_seconds(self.monotonic)),
+            self._expiry(job) if job.failure is None else self._failure(job, job.failure, is_explained=is_explained),
+        )
+        return f"| {' | '.join(cells)} |\n"
 
-    def _shared_by_all(self, error: ActionError) -> ActionError:
-        """Return the failure of the first job with it, with the details that are only about that job marked as such."""
-        first, *others = self._sharing
-        failures = [job.failure for job in others if job.failure is not None]
-        if all((other.details, other.request_id) == (error.details, error.request_id) for other in failures):
-            return error
-        request = [f"Request id {error.request_id}."] if error.request_id else []
-        unstarted = ["The others were not started."] if all(job.verdict == NOT_STARTED for job in others) else []
-        details = " ".join(map(as_sentence, [*error.details, *request]))
-        marked = error.with_details(*([f"For {first.domain}: {details}"] if details else []), *unstarted)
-        marked.request_id = None
-        return marked
+    def _result(self, job: Job) -> str:
+        """Return the verdict, and the status where it adds something."""
+        verdict = f"**{FAILED}**" if job.verdict == FAILED else job.verdict
+        status = self._show(job.status, max_length=MAX_WORD_LENGTH)
+        if not status or (job.verdict, job.status) in _SAME_MEANING:
+            return verdict
+        return f"{verdict} ({status})" if job.failure is None else f"{verdict}, last seen {status}"
 
-    def _short_alert(self) -> str:
-        if self._shared_failure is None:
-            return ""
-        summary = self._view.show(as_sentence(self._shared_failure.summary), max_length=_MAX_CAUSE_LENGTH)
-        return f"{alert(CAUTION, [f'**What happened:** {self._share_of(self._sharing)}: {summary}'])}\n\n"
+    def _failure(self, job: Job, error: ActionError, *, is_explained: bool) -> str:
+        """Return a failure in a cell. The alert or the job's details contain the cause and the remedy."""
+        # without the API's host, which is the same in each row
+        summary = re.sub(r"^([Tt]he API) at \S+ ", r"\1 ", error.summary)
+        sentences = [] if is_explained or isinstance(error, Cancelled) else [as_sentence(summary)]
+        sentences += error.details if isinstance(error, Cancelled) else []
+        sentences.append(how_to_collect(job, error, subject="The job"))
+        return ": ".join(filter(None, (f"`{error.failure_reason}`", self._prose(" ".join(filter(None, sentences))))))
+
+    def _details(self, job: Job, *, is_explained: bool) -> str:
+        """Return the details as a block that opens on a click. Markdown in HTML needs the empty lines."""
+        seconds = None if job.began_at is None else job.duration_seconds(self.monotonic)
+        hint = self._collecting_hint(job) if job.failure is None else ""  # that of a failed job is in its row
+        explanation = self._explanation(job.failure) if job.failure is not None and not is_explained else []
+        blocks = [*explanation, *filter(None, (self._table_of(job, seconds), hint))]
+        verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict
+        domain = html.escape(shortened(self.console.safe(job.domain or ""), _MAX_NAME_LENGTH))
+        return "\n\n".join([f"\n<details><summary>{domain}: {verdict}</summary>", *blocks, "</details>\n"]) if blocks else ""
+
+    def _alert_of_several(self, failed: Mapping[Job, ActionError]) -> str:
+        """Return the alert with the failure of all failed domains, or their names, or else with the cancel."""
+        errors = [*failed.values()]
+        if self._have_same_failure(failed):
+            (first, error), details = next(iter(failed.items())), errors[0].details
+            if any(other.details != details for other in errors) or (error.request_id and len(errors) > 1):
+                parts = [*map(as_sentence, details), *filter(None, [request_line(error)])]
+                error = error.with_details(f"For {first.domain}: {' '.join(parts)}")
+                error.request_id = None
+            return self._alert(self._explanation(error, subject=self._share_of(failed)))
+        if failed:
+            names = [f"{self._show(job.domain)} (`{error.failure_reason}`)" for job, error in failed.items()][:_MAX_LISTED_NAMES]
+            more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
+            return self._alert([f"**Failed:** {', '.join([*names, *more])}."])
+        cancelled = [job for job in self.jobs if isinstance(job.failure, Cancelled)]
+        if cancelled and cancelled[0].failure is not None:
+            cause = Cancelled("cancelled", cause=cancelled[0].failure.cause)
+            return self._alert(self._explanation(cause, subject=self._share_of(cancelled)))
+        return ""
+
+    def _have_same_failure(self, failed: Mapping[Job, ActionError]) -> bool:
+        """Return whether all failed for one reason. Those that timed out may have got to different points."""
+        kinds = {(error.failure_reason, error.summary) for error in failed.values()}
+        return len(kinds) == 1 and (len(failed) == 1 or not any(isinstance(error, TimedOut) for error in failed.values()))
 
     def _share_of(self, jobs: Collection[Job]) -> str:
-        count, total = len(jobs), len(self._jobs)
+        count, total = len(jobs), len(self.jobs)
+        if count == 1:
+            return next(iter(jobs)).domain or ""
         return f"All {total:,} domains" if count == total else f"{count:,} of {total:,} domains"
 
-    def _collapsed(self, job: Job, *, quoting: bool) -> str:
-        """Return the details as a block that opens on a click. Markdown in HTML needs the empty lines."""
-        view, error, paragraphs = self._view, job.failure, []
-        if error is not None and job not in self._explained:
-            paragraphs = explanation(job, error if quoting else error.with_details(), view)
-        hint = collecting_hint(job, view) if error is None else ""  # that of a failed job is in its row
-        blocks = [block for block in (*paragraphs, _table_of(job, view, view.seconds_of(job)), hint) if block]
-        verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict
-        summary = f"<details><summary>{view.show_in_html(job.domain or '')}: {verdict}</summary>"
-        return "\n\n".join([summary, *blocks, "</details>", ""]) if blocks else ""
+    def _show(self, text: str | None, *, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
+        """Show foreign text literally in Markdown: secrets are hidden before it is shortened, so that no part of one is left."""
+        return markdown(shortened(self.console.safe(text), max_length)) if text else ""
 
-    def _list_of(self, failed: Sequence[Job]) -> str:
-        listed = [(job.domain, job.failure) for job in failed[:_MAX_LISTED_NAMES]]
-        names = [f"{self._view.show(domain)} (`{error.failure_reason}`)" for domain, error in listed if error is not None]
-        more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
-        return f"**{'Also failed' if self._explained else 'Failed'}:** {', '.join([*names, *more])}."
-
-
-def _more(count: int) -> str:
-    return f"\n… and {count:,} more: see the output `results`.\n" if count else ""
-
-
-def _joined(pieces: Iterable[str], max_bytes: int) -> str | None:
-    """Join pieces, or return `None` as soon as they are larger than `max_bytes`."""
-    joined: list[str] = []
-    for piece in pieces:
-        max_bytes -= _size(piece)
-        if max_bytes < 0:
-            return None
-        joined.append(piece)
-    return "".join(joined)
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
+    def _prose(self, text: str) -> str:
+        """Show sentences in Markdown, with plain words in backticks as code."""
+        code = r"\\`((?:[A-Za-z0-9 .,/-]|:(?= |\\`)|\\_)+)\\`"
+        return re.sub(code, lambda found: f"`{found[1]}`".replace("\\_", "_"), self._show(text))

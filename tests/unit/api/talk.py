@@ -93,11 +93,11 @@ class Talk:
     @property
     def retries(self) -> list[tuple[float, float]]:
         """For how long the calls were to be retried, and the first pauses."""
-        return [(budget, pause) for server, _, budget, pause in self.events.of("retrying") if server == API]
+        return [(budget, pause) for server, _, budget, pause, _ in self.events.of("retrying") if server == API]
 
     @property
     def recoveries(self) -> list[float]:
-        return [after for _, after in self.events.of("recovered")]
+        return [after for _, after, _ in self.events.of("recovered")]
 
 
 def agent_job(job_id: str = AGENT_ID) -> Job:

@@ -64,6 +64,13 @@ class TestTheOthers:
         assert sent(talk) == [("POST", "/v1/static-export/jobs/export-finished/bundle", None)]
         assert talk.sent[0].exchange.timeouts == BUNDLE_TIMEOUTS
 
+    def test_the_signature_of_a_link_is_hidden_from_then_on(self) -> None:
+        talk = Talk(Fault(json={"bundleUrl": "https://storage.example.com/b?X-Amz-Signature=5ecret-signature"}))
+
+        talk.call(Operation.BUNDLE)
+
+        assert "5ecret-signature" not in talk.api.client.redactor.hide("no such signature: 5ecret-signature")
+
     def test_a_bundle_without_a_valid_link_is_final(self) -> None:
         talk = Talk(Fault(json={"bundleUrl": "http://storage.example.com/x"}))
 

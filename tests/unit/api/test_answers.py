@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from admin_api_simulator import Fault
+from docs_platform_action.api.answers import reports_missing_endpoint
 from docs_platform_action.errors import (
     ActionError,
     BadResponse,
@@ -18,9 +21,11 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
+from docs_platform_action.models import ExportJob, read_error
 from tests.faults import BY_NAME, HTML, Operation
 from tests.keys import ADMIN_KEY
 from tests.unit.api.talk import Talk, agent_job, collected_job, started_job
+from tests.unit.test_models import anything, bodies
 from tests.virtual_platform import API_URL, Trouble
 from tests.virtual_time import BEGINNING
 
@@ -116,7 +121,6 @@ class TestAnExportThatRunsAlready:
         error = talk.failure(Operation.START)
 
         assert (type(error), talk.job.job_id, len(talk.sent)) == (Rejected, None, 1)
-        assert "already runs" in error.summary
         assert "another export is in progress" in error.details[0]
         assert "`mode: collect, job-id: se_9`" in error.remedy
 
@@ -140,12 +144,6 @@ class TestJobIds:
         assert (type(error), len(talk.sent)) == (BadResponse, 1)
         shown = str(next(iter(body.values()), "{}"))
         assert shown.encode("unicode_escape").decode() in texts(error) or "null" in texts(error)
-
-    def test_an_id_is_shown_from_then_on_even_if_it_looks_like_the_key(self) -> None:
-        talk = Talk(Fault(json={"jobId": ADMIN_KEY[1:]}), Fault(status=403, json={"error": f"no {ADMIN_KEY[1:]}"}))
-        talk.call(Operation.START)
-
-        assert ADMIN_KEY[1:] in talk.failure().details[0]
 
 
 class TestABundleThatIsNotPacked:
@@ -205,7 +203,7 @@ class TestWebPages:
         error = talk.failure(Operation.START)
 
         assert not isinstance(error, StartUnconfirmed | Unavailable)
-        assert (len(talk.sent), talk.job.start_request and talk.job.start_request.maybe_processed) == (1, False)
+        assert (len(talk.sent), talk.api.is_start_unconfirmed(talk.job)) == (1, False)
 
     @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503])
     def test_of_temporary_statuses_it_says_nothing(self, status: int) -> None:
@@ -263,7 +261,7 @@ class TestNotFound:
 
     @pytest.mark.parametrize(("status", "is_deleted"), [("completed", True), ("running", False), (None, False)])
     def test_of_a_job_that_was_completed_the_message_names_the_deletion(self, status: str | None, is_deleted: bool) -> None:
-        job = Job(mode=Mode.COLLECT, job_id="se_1", status=status, began_at=BEGINNING - 30)
+        job = Job(mode=Mode.COLLECT, job_id="se_1", began_at=BEGINNING - 30, reading=ExportJob(status=status) if status else None)
         talk = Talk(Fault(status=404), job=job)
         talk.api.has_answered = True
 
@@ -342,4 +340,51 @@ class TestBodies:
         talk = Talk(Fault(status=200, body=body), None)
 
         assert isinstance(talk.failure(Operation.START), StartUnconfirmed)
-        assert (len(talk.sent), talk.job.is_start_unconfirmed) == (1, True)
+        assert (len(talk.sent), talk.api.is_start_unconfirmed(talk.job)) == (1, True)
+
+
+class TestMissingEndpoint:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            *(None, "404 page not found", [], {}, {"error": ""}, {"status": 404, "title": "Not Found"}),
+            {"error": "no such endpoint"},
+            {"error": "Unknown path"},
+            {"error": "Path not found: /api/v1/static-export/jobs"},
+            {"message": "no Route matched with those values"},
+            {"message": "Route POST:/v1.0/static-export/jobs not found", "error": "Not Found", "statusCode": 404},
+            {"message": "The route v1/static-export/jobs could not be found."},
+            {"statusCode": 404, "message": "Cannot POST /v1/static-export/jobs", "error": "Not Found"},
+            {"timestamp": "2026-05-04T12:00:00Z", "status": 404, "error": "Not Found", "path": "/v1/static-export/jobs"},
+            {"detail": "Not Found"},
+            {"message": "Not Found"},
+            {"error": {"code": 404, "message": "The requested URL was not found on this server."}},
+            {"detail": "Method Not Allowed"},
+        ],
+    )
+    def test_a_server_without_the_endpoint_is_recognized(self, body: object) -> None:
+        assert reports_missing_endpoint(body)
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"error": "not found"},
+            {"error": "Not Found", "requestId": "r-1"},
+            {"error": "domain not found"},
+            {"error": "Site URL docs.example.com not found"},
+            {"error": "No page tree was published for docs.example.com"},
+            {"error": "Check the dashboard's domains page: domain not found"},
+            {"error": "Unknown URL"},
+            {"error": "there is no deployment at route.example.com"},
+            {"error": "endpoint.example.com is not found"},
+            {"error": "unknown domain docs-page.example.com"},
+            {"message": "Domain docs.example.com not found"},
+            {"error": {"message": "no such deployment"}},
+        ],
+    )
+    def test_the_api_that_does_not_know_a_name_has_the_endpoint(self, body: object) -> None:
+        assert not reports_missing_endpoint(body)
+
+    @given(st.one_of(anything, bodies("error", "message", "detail", "path")))
+    def test_any_body_either_reports_a_missing_endpoint_or_holds_a_text(self, body: object) -> None:
+        assert reports_missing_endpoint(body) or read_error(body)

@@ -63,7 +63,9 @@ class Crowd(Talk):
                 for number in range(times):
                     self.clock.sleep(10 if number else 0)
                     request = Request(method="GET", url=f"/{name}")
-                    self.api.send(Call(job=Job(mode=Mode.EXPORT), request=request, read=ExportJob.from_json, is_start=is_start))
+                    self.api.send(
+                        Call(job=Job(mode=Mode.EXPORT), action="", request=request, read=ExportJob.from_json, is_start=is_start)
+                    )
             except ActionError as caught:
                 error = caught
             self.ended[name] = (self.clock.elapsed, error)
@@ -151,7 +153,7 @@ class TestRoom:
 
         def complete() -> None:
             crowd.clock.sleep(1000)
-            other.status = "completed"  # its download goes on
+            other.reading = ExportJob(status="completed")  # its download goes on
 
         crowd.clock.run(crowd.calls("more", is_start=True), complete)
 
@@ -177,8 +179,8 @@ class TestRoom:
         "other",
         [
             Job(mode=Mode.EXPORT),
-            Job(mode=Mode.EXPORT, job_id="se_2", status="completed"),
-            Job(mode=Mode.EXPORT, job_id="se_2", status="failed"),
+            Job(mode=Mode.EXPORT, job_id="se_2", reading=ExportJob(status="completed")),
+            Job(mode=Mode.EXPORT, job_id="se_2", reading=ExportJob(status="failed")),
             Job(mode=Mode.EXPORT, job_id="se_2", ended_at=1.0),
         ],
         ids=["not started", "completed", "failed", "given up"],

@@ -84,8 +84,7 @@ class TestTheTable:
         end = self.end(talk, Operation.START)
 
         is_redirect = row.group == "Redirects"
-        assert talk.job.start_request is not None
-        assert talk.job.start_request.maybe_processed is (
+        assert talk.api.is_start_unconfirmed(talk.job) is (
             end == "start-unconfirmed" or (end == "bad-response" and not is_redirect)
         )
 
@@ -289,8 +288,7 @@ class TestStartRequest:
         with contextlib.suppress(ActionError):
             talk.call(Operation.START)
 
-        assert talk.job.start_request is not None
-        assert talk.job.start_request.maybe_processed is maybe_processed
+        assert talk.api.is_start_unconfirmed(talk.job) is maybe_processed
 
 
 class TestRetryAfter:

@@ -18,7 +18,7 @@ from unittest.mock import Mock
 import pytest
 
 from docs_platform_action.bundle.archive import CHUNK_BYTES, START_BYTES, is_archive, zip_entries
-from docs_platform_action.errors import damaged, not_an_archive, too_large, unsafe
+from docs_platform_action.bundle.faults import damaged, not_an_archive, too_large, unsafe
 from tests.archives import (
     EMPTY_END,
     FILE,

@@ -19,12 +19,11 @@ import yaml
 
 from docs_platform_action.bundle import deliver, stream
 from docs_platform_action.bundle.archive import Entry, zip_entries
+from docs_platform_action.bundle.faults import DISK_FULL, DiskTooSmall
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.errors import (
-    DISK_FULL,
     ActionError,
     Cancelled,
-    DiskTooSmall,
     DownloadFailed,
     InternalError,
     InvalidBundle,
@@ -39,10 +38,9 @@ from docs_platform_action.job import BUNDLE as BUNDLE_PHASE
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import Bundle, Downloaded
 from docs_platform_action.ownership import Owner
-from docs_platform_action.redaction import Redactor
 from tests.archives import SEVEN_ZIP, SMALL_SITE, Site, tar, zipped
+from tests.unit.bundle.places import files_of_at_most
 from tests.unit.fakes import RecordedEvents, context
-from tests.unit.report.test_outputs import files_of_at_most
 from tests.virtual_time import NOON, VirtualClock
 
 BUNDLE = Bundle(
@@ -93,7 +91,7 @@ class Storage:
         self.requested.append(url)
         archive = self.archives.pop(0) if len(self.archives) > 1 else self.archives[0]
         exchange = cast("Any", SimpleNamespace(host="storage.example.com", remaining_seconds=0.0))
-        yield Response(exchange, Redactor([]), 200, self.headers, self._pieces(archive)), "https://storage.example.com"
+        yield Response(exchange, 200, self.headers, self._pieces(archive)), "https://storage.example.com"
 
     def _pieces(self, archive: bytes) -> Iterator[bytes]:
         is_lost, self.lost = self.lost > 0, self.lost - 1
@@ -126,7 +124,7 @@ class Delivery:
         self.storage = Storage(*archives or [TAR])
         self.clock = VirtualClock()
         self.clock.cancellation = self.cancellation = CountedCancellation()
-        self.job = Job(mode=Mode.EXPORT, domain="docs.example.com", job_id="se_1", status="completed", bundle=BUNDLE)
+        self.job = Job(mode=Mode.EXPORT, domain="docs.example.com", job_id="se_1", link=BUNDLE)
         self.events = RecordedEvents()
 
     def settings(self, names: Mapping[str, str], min_pages: int | None = None) -> DeliverySettings:
@@ -164,7 +162,7 @@ class Delivery:
     @property
     def paths(self) -> tuple[str | None, str | None, str | None]:
         """What the job says is delivered."""
-        return self.job.bundle_path, self.job.site_path, self.job.values_file
+        return self.job.delivered.bundle_path, self.job.delivered.site_path, self.job.delivered.values_file
 
     @property
     def link_in_values(self) -> str:
@@ -194,13 +192,13 @@ LEFT = {
     ("names", "files", "announced"),
     [
         ({}, [], []),
-        ({"bundle_path": "out/bundle"}, SAVED, ["downloading", "downloaded", "archive_saved"]),
-        ({"site_path": "site"}, SITE, ["downloading", "downloaded", "unpacking", "unpacked"]),
+        ({"bundle_path": "out/bundle"}, SAVED, ["downloaded", "archive_saved"]),
+        ({"site_path": "site"}, SITE, ["downloaded", "unpacked"]),
         ({"values_file": "v"}, ["v"], ["values_written"]),
         (
             ALL,
             LEFT[tuple(ALL.values())],
-            ["downloading", "downloaded", "unpacking", "archive_saved", "unpacked", "values_written"],
+            ["downloaded", "archive_saved", "unpacked", "values_written"],
         ),
     ],
     ids=["nothing", "bundle", "site", "values", "all"],
@@ -210,7 +208,7 @@ LEFT = {
 def test_what_is_asked_for_is_delivered_and_recorded(
     delivery: Delivery, archive: bytes, is_announced: bool, names: dict[str, str], files: list[str], announced: list[str]
 ) -> None:
-    downloads, unpacks = "downloading" in announced, "unpacking" in announced and archive is ZIP
+    downloads, unpacks = "downloaded" in announced, "unpacked" in announced and archive is ZIP
     delivery.storage = Storage(archive)
     delivery.storage.headers = {"Content-Length": str(len(archive))} if is_announced else {}
 
@@ -219,9 +217,10 @@ def test_what_is_asked_for_is_delivered_and_recorded(
     job = delivery.job
     assert (delivery.files, delivery.warnings) == (files, [])
     assert delivery.paths == tuple(names.get(name) for name in ("bundle_path", "site_path", "values_file"))
-    assert job.downloaded == (Downloaded(size=len(archive), sha256=hashlib.sha256(archive).hexdigest()) if downloads else None)
-    assert job.site_files == (3 if "site_path" in names else None)
-    assert delivery.names == [name for name in announced if name != "unpacking" or unpacks]
+    downloaded = Downloaded(size=len(archive), sha256=hashlib.sha256(archive).hexdigest())
+    assert job.delivered.downloaded == (downloaded if downloads else None)
+    assert job.delivered.site_files == (3 if "site_path" in names else None)
+    assert delivery.names == announced
     assert [phase.name for phase in job.phases] == [DOWNLOAD] * downloads + [UNPACK] * unpacks
     assert delivery.storage.requested == [BUNDLE.url] * downloads
     if "bundle_path" in names:
@@ -271,7 +270,7 @@ class TestRefusedArchive:
         assert isinstance(delivery.failure(ALL), InvalidBundle)
         assert (delivery.files, delivery.paths) == (SAVED, ("out/bundle", None, None))
         assert (delivery.workspace / "out" / "bundle").read_bytes() == archive
-        assert delivery.job.downloaded == Downloaded(size=len(archive), sha256=hashlib.sha256(archive).hexdigest())
+        assert delivery.job.delivered.downloaded == Downloaded(size=len(archive), sha256=hashlib.sha256(archive).hexdigest())
         assert (delivery.names.count("downloaded"), delivery.names.count("archive_saved")) == (1, 1)
 
     @pytest.mark.parametrize(("names", "min_pages"), [(ALL, 1), ({"site_path": "out/site"}, None)])
@@ -297,7 +296,7 @@ class TestMinPages:
 
         delivery(ALL, min_pages=2)
 
-        assert delivery.job.site_files == 3
+        assert delivery.job.delivered.site_files == 3
 
 
 def test_the_only_folder_of_a_site_is_warned_of(delivery: Delivery) -> None:
@@ -489,7 +488,7 @@ class TestLink:
         delivery(names)
 
         job = delivery.job
-        assert (job.bundle, job.has_short_link, delivery.storage.made, delivery.warnings) == (FRESH, False, [], [])
+        assert (job.link, job.has_short_link, delivery.storage.made, delivery.warnings) == (FRESH, False, [], [])
         assert [name for name in delivery.names if name.startswith("link_")] == ["link_expired", "link_renewed"]
         assert job.phases[-1].name == BUNDLE_PHASE
         if "values_file" in names:
@@ -509,12 +508,12 @@ class TestLink:
         ids=["a minute", "unknown", "none"],
     )
     def test_any_other_is_kept(self, delivery: Delivery, bundle: Bundle, passed: float) -> None:
-        delivery.job.bundle = bundle
+        delivery.job.link = bundle
         delivery.clock.advance(passed)
 
         delivery({"values_file": "v"})
 
-        assert (delivery.job.bundle, delivery.storage.made) == (bundle, [FRESH])
+        assert (delivery.job.link, delivery.storage.made) == (bundle, [FRESH])
 
     @MODES
     @pytest.mark.parametrize("seconds", [59, -5])
@@ -527,7 +526,7 @@ class TestLink:
 
         delivery(names)
 
-        assert (delivery.job.bundle, delivery.job.has_short_link, len(delivery.warnings)) == (short, True, 1)
+        assert (delivery.job.link, delivery.job.has_short_link, len(delivery.warnings)) == (short, True, 1)
 
     @MODES
     @pytest.mark.parametrize("error", [Unavailable("the API is down"), NotFound("the job is gone")])
@@ -541,7 +540,7 @@ class TestLink:
 
         (lines,) = delivery.warnings
         assert ("se_1" in lines[-1], lines[-1] == error.remedy) == (isinstance(error, Unavailable), isinstance(error, NotFound))
-        assert delivery.job.bundle == BUNDLE
+        assert delivery.job.link == BUNDLE
         if "values_file" in names:
             assert f"{BUNDLE.expires:%H:%M:%S}" in (delivery.workspace / "v").read_text()
             assert delivery.link_in_values == BUNDLE.url
@@ -562,7 +561,7 @@ class TestLink:
             assert delivery.of(delivery.settings({"values_file": "v"})).renew_link() is not is_full
 
         link = BUNDLE if is_full else FRESH
-        assert (delivery.job.bundle, delivery.link_in_values) == (link, link.url)
+        assert (delivery.job.link, delivery.link_in_values) == (link, link.url)
         assert (delivery.files, len(delivery.warnings)) == (["v"], int(is_full))
 
 

@@ -28,7 +28,7 @@ def written(
     *, url: str = LINK, version: str | None = None, domain: str | None = None, job_id: str = "se_1", **bundle: Any
 ) -> str:
     """Return the values file of a job, at noon."""
-    job = Job(mode=Mode.EXPORT, domain=domain, job_id=job_id, bundle=Bundle(url=url, **bundle))
+    job = Job(mode=Mode.EXPORT, domain=domain, job_id=job_id, link=Bundle(url=url, **bundle))
     return values_text(job, version, NOON)
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from docs_platform_action.bundle.faults import DISK_FAULTY, DISK_FULL, PATH_SHARED
 from docs_platform_action.bundle.staging import Staged
-from docs_platform_action.errors import DENIED, DISK_FAULTY, DISK_FULL, PATH_SHARED, Advice, DownloadFailed
+from docs_platform_action.errors import DENIED, Advice, DownloadFailed
 from docs_platform_action.inputs.settings import OutputPath
 from docs_platform_action.ownership import MAX_PART_BYTES, Owner
 from tests.unit.test_ownership import OWNER, FileSystem

@@ -147,7 +147,7 @@ class Fetch:
         self.clock, self.events = VirtualClock(), RecordedEvents()
         self.storage = FakeStorage(self.clock, script, tolerance)
         self.archive, self.read = io.BytesIO(), b""
-        self.job = Job(mode=Mode.EXPORT, job_id="se_1", bundle=Bundle(url=self.storage.links[0]))
+        self.job = Job(mode=Mode.EXPORT, job_id="se_1", link=Bundle(url=self.storage.links[0]))
         client = http_client(self.storage, clock=self.clock)
         shared = context(self.clock, self.events, api=self.storage, client=client)
         self.stream = BundleStream(self.job, shared, cast("Any", self.archive))
@@ -422,7 +422,7 @@ def test_a_stream_makes_the_requests_that_lead_to_the_whole_bundle(name: str) ->
 
     assert fetch.read == fetch.archive.getvalue() == FIRST
     assert (fetch.storage.requested, len(fetch.storage.links)) == ([*CONTINUED[name].requests], CONTINUED[name].links)
-    assert fetch.job.bundle == Bundle(url=fetch.storage.links[-1])
+    assert fetch.job.link == Bundle(url=fetch.storage.links[-1])
 
 
 @pytest.mark.parametrize("name", BEGUN_AGAIN)
@@ -553,7 +553,7 @@ class TestRefusal:
     @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
     def test_a_new_link_is_made_after_a_pause_and_announced_in_the_job(self, status: int) -> None:
         fetch, links = Fetch(*[Turn(status=status)] * 3), list[Bundle | None]()
-        fetch.events.link_renewed = lambda job: links.append(job.bundle)  # type: ignore[method-assign]
+        fetch.events.link_renewed = lambda job: links.append(job.link)  # type: ignore[method-assign]
 
         fetch()
 

@@ -13,7 +13,6 @@ from docs_platform_action.errors import Cancelled
 from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.faults import NetworkError, request_id_of
 from docs_platform_action.http.transport import Request, Timeouts
-from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, HOST, FakeTransport, http_client
 from tests.virtual_platform import Sent
 
@@ -113,21 +112,11 @@ def read(body: bytes, coding: str, *, max_bytes: int = 2_000_000) -> bytes:
     return fetch(http_client(FakeTransport(200, body, headers)), max_bytes=max_bytes)
 
 
-def headers_of(headers: Mapping[str, str]) -> tuple[Mapping[str, str], str | None]:
-    with http_client(FakeTransport(headers=headers)).send(get(), Timeouts(), headers={}) as response:
-        return response.headers, request_id_of(response.headers)
-
-
 class TestResponse:
-    def test_the_key_is_hidden_in_headers(self) -> None:
-        headers, request_id = headers_of({"Location": f"https://e.example.com/{ADMIN_KEY}", "X-Request-Id": ADMIN_KEY})
-
-        assert headers["location"] == "https://e.example.com/***"
-        assert request_id == "***"
-
     @pytest.mark.parametrize("name", ["X-Request-Id", "request-id", "X-Correlation-ID", "x-amzn-requestid", "X-Amz-Request-Id"])
     def test_the_request_id_is_found_where_servers_put_it(self, name: str) -> None:
-        assert headers_of({name: "7f3a"})[1] == "7f3a"
+        with http_client(FakeTransport(headers={name: "7f3a"})).send(get(), Timeouts(), headers={}) as response:
+            assert request_id_of(response.headers) == "7f3a"
 
     @pytest.mark.parametrize(("body", "coding"), [(BODY, ""), (gzip.compress(BODY), "gzip")], ids=["as it is", "compressed"])
     def test_no_more_of_a_body_is_read_than_is_needed(self, body: bytes, coding: str) -> None:

@@ -159,17 +159,6 @@ class TestBeforeTheRest:
 
         assert reader.keys == [read.admin_key]
 
-    def test_the_names_are_those_of_hosts_jobs_and_projects_unchecked(self) -> None:
-        inputs = {
-            "domain": "a.example.com\n\n b/..\n",
-            "job-id": " se_1 ",
-            "base-url": "x",
-            "project-id": "\x1b",
-            "timeout": "5m",
-        }
-
-        assert reader_of(inputs).names == ["x", "a.example.com", "b/..", "se_1", "\x1b"]
-
 
 class TestRefusals:
     def test_all_mistakes_are_reported_together(self) -> None:
@@ -204,12 +193,6 @@ class TestRefusals:
 
         assert refused(inputs) == [name]
         assert ADMIN_KEY[:8] not in error_of(reader_of(inputs)).summary
-
-    @pytest.mark.parametrize("inside", ["\u200b", "\ufeff", "\n", " "])
-    def test_nor_is_one_that_was_pasted_with_something_inside(self, inside: str) -> None:
-        reader = reader_of({**EXPORT, "domain": f"{ADMIN_KEY[:9]}{inside}{ADMIN_KEY[9:]}"})
-
-        assert ADMIN_KEY[:8] not in error_of(reader).summary
 
     @pytest.mark.parametrize("base", [EXPORT, COLLECT])
     def test_a_version_needs_a_values_file(self, base: dict[str, str]) -> None:
@@ -344,7 +327,6 @@ class TestOutsideAWorkflow:
 
         assert read.read(roots=[WORKSPACE]) == settings(inputs)
         assert read.warnings == []
-        assert read.names == reader_of(inputs).names
 
     def test_hyphens_stay_possible(self) -> None:
         assert outside(COLLECT).read(roots=[WORKSPACE]) == settings(COLLECT)

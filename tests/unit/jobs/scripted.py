@@ -11,6 +11,7 @@ from docs_platform_action.bundle.deliver import Delivery
 from docs_platform_action.errors import ActionError
 from docs_platform_action.inputs.settings import DeliverySettings, JobSettings, Mode, WaitSettings
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import start_site
 from docs_platform_action.jobs.runner import FUNCTIONS, job_of
 from docs_platform_action.models import AgentJob, Bundle, ExportJob, StartedExport
 from tests.unit.fakes import FakeApiClient, RecordedEvents, context
@@ -46,7 +47,10 @@ class Scripted:
         """Run the job, and return it. Raises its failure."""
         shared = context(self.clock, self.events, api=self)
         with patch.object(Delivery, "deliver", lambda delivery: self._deliver(delivery)):
-            FUNCTIONS[self.settings.mode](self.job, self.settings, shared)
+            if self.settings.mode is Mode.EXPORT:
+                start_site(self.job, self.settings, shared)
+            if self.settings.wait:
+                FUNCTIONS[self.settings.mode](self.job, self.settings, shared)
         return self.job
 
     def failure(self) -> ActionError:
@@ -75,4 +79,4 @@ class Scripted:
         return answer
 
     def _deliver(self, delivery: Delivery) -> None:
-        self.delivered.append((delivery.job.bundle, delivery.settings))
+        self.delivered.append((delivery.job.link, delivery.settings))

@@ -17,6 +17,8 @@ from docs_platform_action.errors import (
     Unavailable,
 )
 from docs_platform_action.inputs.settings import DeliverySettings, Mode, OutputPath
+from docs_platform_action.job import BUNDLE as BUNDLED
+from docs_platform_action.job import QUEUE, RUN
 from docs_platform_action.models import ExportJob
 from tests.unit.jobs.scripted import BUNDLE, Scripted
 from tests.virtual_time import BEGINNING
@@ -36,12 +38,11 @@ COLLECT = {"mode": Mode.COLLECT, "job_id": "se_9"}
 @pytest.mark.parametrize(
     ("changes", "events"),
     [
-        ({}, ["start", "job_known", "polling", *READ, *READ, "bundle", "link_made"]),
-        ({"wait": False}, ["start", "job_known", "not_waiting"]),
-        (COLLECT, ["polling", *READ, *READ, "bundle", "link_made"]),
+        ({}, ["start", *READ, *READ, "bundle", "link_made"]),
+        (COLLECT, [*READ, *READ, "bundle", "link_made"]),
     ],
 )
-def test_a_job_that_was_started_is_announced_before_its_first_reading(changes: dict[str, Any], events: list[str]) -> None:
+def test_an_export_is_started_read_until_it_has_ended_and_packed(changes: dict[str, Any], events: list[str]) -> None:
     scripted = Scripted(QUEUED, COMPLETED, **changes)
 
     scripted.run()
@@ -58,17 +59,17 @@ def test_a_job_of_this_run_has_what_the_start_request_returned(
     job = scripted.run()
 
     assert scripted.options == sent
-    assert (job.job_id, job.status, job.started_at, job.bundle) == ("se_1", "queued", BEGINNING, None)
+    assert (job.job_id, job.status, job.started_at, job.link) == ("se_1", "queued", BEGINNING, None)
 
 
 @pytest.mark.parametrize(
     ("readings", "phases"),
     [
-        ([QUEUED, QUEUED, RUNNING, COMPLETED], [("queue", 0, 3), ("run", 3, 4), ("bundle", 4, None)]),
-        ([RUNNING, COMPLETED], [("run", 0, 2), ("bundle", 2, None)]),
-        ([ExportJob(status="preparing"), COMPLETED], [("run", 0, 2), ("bundle", 2, None)]),
-        ([QUEUED, QUEUED, COMPLETED], [("queue", 0, 2), ("run", 2, 3), ("bundle", 3, None)]),
-        ([COMPLETED], [("run", 0, 1), ("bundle", 1, None)]),
+        ([QUEUED, QUEUED, RUNNING, COMPLETED], [(QUEUE, 0, 3), (RUN, 3, 4), (BUNDLED, 4, None)]),
+        ([RUNNING, COMPLETED], [(RUN, 0, 2), (BUNDLED, 2, None)]),
+        ([ExportJob(status="preparing"), COMPLETED], [(RUN, 0, 2), (BUNDLED, 2, None)]),
+        ([QUEUED, QUEUED, COMPLETED], [(QUEUE, 0, 2), (RUN, 2, 3), (BUNDLED, 3, None)]),
+        ([COMPLETED], [(RUN, 0, 1), (BUNDLED, 1, None)]),
     ],
 )
 def test_a_phase_begins_with_its_first_reading_or_the_last_reading_before(
@@ -82,7 +83,7 @@ def test_a_phase_begins_with_its_first_reading_or_the_last_reading_before(
 
 
 @pytest.mark.parametrize(
-    ("readings", "changes", "kind", "known", "last_event"),
+    ("readings", "changes", "kind", "known", "last"),
     [
         ([], {"started": StartUnconfirmed("it is unknown")}, StartUnconfirmed, (None, None, None), "start"),
         ([FAILED], {}, JobFailed, ("failed", None, None), "status_read"),
@@ -92,15 +93,15 @@ def test_a_phase_begins_with_its_first_reading_or_the_last_reading_before(
     ],
 )
 def test_a_failure_ends_the_export_and_leaves_what_was_known_before(
-    readings: list[Reading], changes: dict[str, Any], kind: type[ActionError], known: tuple[object, ...], last_event: str
+    readings: list[Reading], changes: dict[str, Any], kind: type[ActionError], known: tuple[object, ...], last: str
 ) -> None:
     scripted = Scripted(*readings, **changes)
 
     error = scripted.failure()
 
     job = scripted.job
-    assert (type(error), (job.status, job.progress, job.pages_so_far)) == (kind, known)
-    assert (scripted.events.names[-1], job.bundle, scripted.delivered) == (last_event, None, [])
+    assert (type(error), (job.status, job.progress, job.pages)) == (kind, known)
+    assert (scripted.events.names[-1], job.link, scripted.delivered) == (last, None, [])
 
 
 @pytest.mark.parametrize("readings", [[GONE], [COMPLETED]], ids=["job", "bundle"])
@@ -128,7 +129,7 @@ def test_the_bundle_is_delivered_and_its_pages_counted_only_if_the_api_has_no_co
 
     job = scripted.run()
 
-    assert (job.status, job.page_count, job.bundle) == ("completed", last.page_count, BUNDLE)
+    assert (job.status, job.page_count, job.link) == ("completed", last.page_count, BUNDLE)
     assert scripted.delivered == [(BUNDLE, replace(settings, min_pages=counted))]
 
 
@@ -144,5 +145,5 @@ def test_an_export_with_too_few_pages_fails_before_its_link_is_made(last: Export
     scripted = Scripted(ExportJob(status="running", page_count=500), last, delivery=settings)
 
     assert isinstance(scripted.failure(), TooFewPages)
-    assert (scripted.events.names[-1], scripted.job.status, scripted.job.bundle) == ("status_read", "completed", None)
+    assert (scripted.events.names[-1], scripted.job.status, scripted.job.link) == ("status_read", "completed", None)
     assert scripted.delivered == []

@@ -1,14 +1,14 @@
 """Jobs run in parallel, after the first one is known."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
-from docs_platform_action.context import Context
 from docs_platform_action.errors import (
     ActionError,
     Cancelled,
@@ -20,14 +20,15 @@ from docs_platform_action.errors import (
     Unavailable,
     UnknownHost,
 )
-from docs_platform_action.events import Events
 from docs_platform_action.inputs.settings import DeliverySettings, JobSettings, Mode, WaitSettings
 from docs_platform_action.job import BUNDLE, DOWNLOAD, RUN, UNPACK, Job, Phase
 from docs_platform_action.jobs import runner
-from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, Runner, job_of
+from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS, Runner, job_of
 from docs_platform_action.models import Bundle
+from docs_platform_action.outputs import Outputs
+from docs_platform_action.redaction import Redactor
 from docs_platform_action.signals import ABORT_GRACE_SECONDS
-from tests.unit.fakes import FakeTransport, context, http_client
+from tests.unit.fakes import FakeTransport, RecordedEvents, context, http_client
 from tests.virtual_time import BEGINNING, NOON, VirtualClock
 
 SECONDS = 30.0
@@ -40,10 +41,11 @@ SETTINGS = JobSettings(
 )
 
 
-class RecordedLines(Events):
+class RecordedLines(RecordedEvents):
     """Records which jobs begin and end."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.announced: list[str] = []
         self.warnings: list[tuple[str | None, str]] = []
 
@@ -61,38 +63,62 @@ class RecordedLines(Events):
         self.announced.append(f"{job.domain} ends")
 
 
-class Jobs:
-    """Jobs a, b, c … that each call a function, in parallel."""
+class FakeApi:
+    """Makes links that are valid for so many seconds, after calling `before`."""
 
-    def __init__(self, *functions: Callable[[Job, Callable[[], None]], None], at_once: int = 10, api: object = None) -> None:
+    def __init__(self, before: Callable[[Job], None] = lambda _job: None, *, seconds: float = 3600) -> None:
+        self.asked: list[str | None] = []
+        self._before, self._seconds = before, seconds
+
+    def make_bundle(self, job: Job) -> Bundle:
+        self.asked.append(job.domain)
+        self._before(job)
+        return link_of(job, fresh=True, seconds=self._seconds)
+
+    def is_start_unconfirmed(self, job: Job) -> bool:
+        return job.job_id == "unconfirmed"
+
+
+Work = Callable[[Job], Iterator[None]]
+"""What a job does: it yields once the platform's job is known, and then does the rest."""
+
+
+class Jobs:
+    """Jobs a, b, c … that each do something, in parallel."""
+
+    def __init__(
+        self, *works: Work, at_once: int = 10, api: object = None, outputs: Outputs | None = None, wait: bool = True
+    ) -> None:
         self.clock = VirtualClock()
         self.events = RecordedLines()
-        self.jobs = [Job(mode=Mode.EXPORT, domain=letter) for letter, _ in zip("abcdefghijklm", functions, strict=False)]
-        self._functions = dict(zip("abcdefghijklm", functions, strict=False))
-        self._context = context(self.clock, self.events, client=http_client(FakeTransport()), api=api)
-        self.runner = Runner([(job, SETTINGS) for job in self.jobs], self._context, max_parallel=at_once)
+        self.jobs = [Job(mode=Mode.EXPORT, domain=letter) for letter, _ in zip("abcdefghijklm", works, strict=False)]
+        self._works = {job: work(job) for job, work in zip(self.jobs, works, strict=True)}
+        self._context = context(
+            self.clock, self.events, client=http_client(FakeTransport()), api=api or FakeApi(), outputs=outputs
+        )
+        settings = replace(SETTINGS, wait=wait)
+        self.runner = Runner([(job, settings) for job in self.jobs], self._context, max_parallel=at_once)
 
     def run(self) -> Sequence[str | None]:
         """Run the jobs and return the failure reason of each."""
-        with patch.dict(runner.FUNCTIONS, {Mode.EXPORT: self._export}):
+        with (
+            patch.object(runner, "start_site", lambda job, *_: next(self._works[job])),
+            patch.dict(runner.FUNCTIONS, {Mode.EXPORT: lambda job, *_: [*self._works[job]]}),
+        ):
             self.runner.run()
         return [job.failure.failure_reason if job.failure is not None else None for job in self.jobs]
 
-    def _export(self, job: Job, _settings: JobSettings, shared: Context) -> None:
-        assert job.domain is not None
-        self._functions[job.domain](job, lambda: shared.events.job_known(job))
 
-
-def succeed(job: Job, on_job_known: Callable[[], None]) -> None:
+def succeed(job: Job) -> Iterator[None]:
     job.job_id = f"se_{job.domain}"
-    on_job_known()
+    yield
 
 
-def fails_with(error: Exception, *, job_id: str | None = None) -> Callable[[Job, Callable[[], None]], None]:
-    def fail(job: Job, on_job_known: Callable[[], None]) -> None:
+def fails_with(error: Exception, *, job_id: str | None = None) -> Work:
+    def fail(job: Job) -> Iterator[None]:
         if job_id is not None:
             job.job_id = job_id
-            on_job_known()
+            yield
         raise error
 
     return fail
@@ -117,11 +143,16 @@ class TestOne:
     def test_it_runs_in_the_calling_thread(self) -> None:
         threads: list[threading.Thread] = []
 
-        assert Jobs(lambda *_: threads.append(threading.current_thread())).run() == [None]
-        assert threads == [threading.current_thread()]
+        def note(_job: Job) -> Iterator[None]:
+            yield threads.append(threading.current_thread())
+            threads.append(threading.current_thread())
+
+        assert Jobs(note).run() == [None]
+        assert threads == [threading.current_thread()] * 2
 
     def test_its_time_and_its_last_phase_end(self) -> None:
-        def take_a_while(job: Job, _: Callable[[], None]) -> None:
+        def take_a_while(job: Job) -> Iterator[None]:
+            yield
             job.start_phase(RUN, jobs.clock.monotonic())
             jobs.clock.advance(7)
 
@@ -147,18 +178,36 @@ class TestOne:
             jobs.run()
         assert (jobs.jobs[0].failure, jobs.jobs[0].ended_at) == (None, None)
 
-    @pytest.mark.parametrize(("job_id", "events"), [("se_1", ["known", "run"]), (None, ["run"])])
-    def test_if_it_exists_already_it_is_announced_first(
-        self, monkeypatch: pytest.MonkeyPatch, job_id: str | None, events: list[str]
-    ) -> None:
-        seen: list[str] = []
-        jobs = Jobs(lambda *_: seen.append("run"))
-        monkeypatch.setattr(jobs.events, "job_known", lambda _: seen.append("known"))
-        jobs.jobs[0].job_id = job_id
+    def test_its_id_is_written_and_announced_before_its_first_reading(self, tmp_path: Path) -> None:
+        def read(job: Job) -> Iterator[None]:
+            yield from succeed(job)
+            seen.append((file.read_text().count("se_a"), *jobs.events.names))
 
-        jobs.run()
+        file, seen = tmp_path / "output", list[tuple[object, ...]]()
+        jobs = Jobs(read, outputs=Outputs(file, Redactor()))
 
-        assert seen == events
+        assert jobs.run() == [None]
+        assert seen == [(1, "job_known")]
+
+    def test_it_fails_before_its_first_reading_if_its_id_cannot_be_written(self, tmp_path: Path) -> None:
+        def read(job: Job) -> Iterator[None]:
+            yield from succeed(job)
+            pytest.fail("it is read")
+
+        jobs = Jobs(read, outputs=Outputs(tmp_path, Redactor()))
+
+        assert jobs.run() == ["internal-error"]
+        assert jobs.jobs[0].job_id == "se_a"
+
+    def test_it_is_not_read_if_nothing_waits_for_it(self) -> None:
+        def read(job: Job) -> Iterator[None]:
+            yield from succeed(job)
+            pytest.fail("it is read")
+
+        jobs = Jobs(read, wait=False)
+
+        assert jobs.run() == [None]
+        assert jobs.events.names == ["job_known", "not_waiting"]
 
     def test_a_tick_announces_a_heartbeat(self) -> None:
         jobs = Jobs(succeed)
@@ -181,9 +230,9 @@ class TestSeveral:
     def test_at_most_max_parallel_run_at_the_same_time(self, at_once: int, together: int) -> None:
         at_work, most, lock, full = 0, 0, threading.Lock(), threading.Barrier(together)
 
-        def work(job: Job, on_job_known: Callable[[], None]) -> None:
+        def work(job: Job) -> Iterator[None]:
             nonlocal at_work, most
-            succeed(job, on_job_known)
+            yield from succeed(job)
             with lock:
                 at_work += 1
                 most = max(most, at_work)
@@ -203,8 +252,8 @@ class TestSeveral:
     def test_a_cancel_ends_all_and_begins_none(self) -> None:
         begun = threading.Barrier(3)
 
-        def is_cancelled(job: Job, on_job_known: Callable[[], None]) -> None:
-            succeed(job, on_job_known)
+        def is_cancelled(job: Job) -> Iterator[None]:
+            yield from succeed(job)
             begun.wait(SECONDS)
             raise Cancelled("cancelled")
 
@@ -219,20 +268,27 @@ class TestSeveral:
     def test_jobs_that_clean_up_after_a_cancel_are_waited_for(self) -> None:
         at_work, cleared = threading.Barrier(2), []
 
-        def first(job: Job, on_job_known: Callable[[], None]) -> None:
-            succeed(job, on_job_known)
+        def first(job: Job) -> Iterator[None]:
+            yield from succeed(job)
             at_work.wait(SECONDS)
             raise Cancelled("cancelled")
 
-        def slow_to_leave(job: Job, _: Callable[[], None]) -> None:
+        def slow_to_leave(job: Job) -> Iterator[None]:
             at_work.wait(SECONDS)
             threading.Event().wait(0.05)
             cleared.append(job.domain)
             raise Cancelled("cancelled")
+            yield  # never known
 
         with pytest.raises(Cancelled):
             Jobs(first, slow_to_leave).run()
         assert cleared == ["b"]
+
+    def test_their_ids_are_not_outputs_of_the_step(self, tmp_path: Path) -> None:
+        jobs = Jobs(succeed, succeed, outputs=Outputs(tmp_path / "output", Redactor()))
+
+        assert jobs.run() == [None, None]
+        assert [*tmp_path.iterdir()] == []
 
     @pytest.mark.parametrize("event", ["job_begun", "job_ended"])
     @pytest.mark.parametrize("at_once", [1, 2, 10])
@@ -262,14 +318,14 @@ class TestFirst:
         others = threading.Event()
         seen: list[bool] = []
 
-        def first(job: Job, on_job_known: Callable[[], None]) -> None:
+        def first(job: Job) -> Iterator[None]:
             seen.append(others.wait(0.05))
-            succeed(job, on_job_known)
+            yield from succeed(job)
             seen.append(others.wait(SECONDS))
 
-        def other(job: Job, on_job_known: Callable[[], None]) -> None:
+        def other(job: Job) -> Iterator[None]:
             others.set()
-            succeed(job, on_job_known)
+            yield from succeed(job)
 
         Jobs(first, other, other).run()
 
@@ -279,9 +335,10 @@ class TestFirst:
     def test_if_the_key_or_the_host_is_wrong_the_others_fail_without_a_request(self, kind: type[ActionError]) -> None:
         asked: list[str | None] = []
 
-        def ask(job: Job, _: Callable[[], None]) -> None:
+        def ask(job: Job) -> Iterator[None]:
             asked.append(job.domain)
             raise kind("refused (4xx)", details=("The API said so.",), cause="Why.", remedy="What to do.", request_id="r-1")
+            yield  # never known
 
         jobs = Jobs(*[ask] * 4)
 
@@ -329,17 +386,19 @@ def test_after_an_abort_only_jobs_that_write_files_get_time_to_remove_them(phase
     assert jobs.runner.abort() == ABORT_GRACE_SECONDS
 
 
-class FakeApi:
-    """Makes links that are valid for so many seconds, after calling `before`."""
+@pytest.mark.parametrize(("job_id", "seconds"), [("se_1", 0.0), ("unconfirmed", START_GRACE_SECONDS)])
+def test_a_cancel_gives_only_a_start_without_a_response_time_and_ends_the_unfinished_jobs(job_id: str, seconds: float) -> None:
+    jobs = Jobs(succeed, succeed)
+    done, unfinished = jobs.jobs
+    done.ended_at, unfinished.began_at, unfinished.job_id = BEGINNING, BEGINNING, job_id
+    jobs.clock.advance(5)
 
-    def __init__(self, before: Callable[[Job], None] = lambda _job: None, *, seconds: float = 3600) -> None:
-        self.asked: list[str | None] = []
-        self._before, self._seconds = before, seconds
+    assert jobs.runner.stop() == seconds
+    jobs.runner.cancel_unfinished("SIGTERM")
 
-    def make_bundle(self, job: Job) -> Bundle:
-        self.asked.append(job.domain)
-        self._before(job)
-        return link_of(job, fresh=True, seconds=self._seconds)
+    assert (done.failure, type(unfinished.failure), unfinished.ended_at) == (None, Cancelled, BEGINNING + 5)
+    with pytest.raises(Cancelled):
+        jobs.clock.sleep(1)
 
 
 def link_of(job: Job, *, fresh: bool = False, seconds: float | None) -> Bundle:
@@ -347,12 +406,12 @@ def link_of(job: Job, *, fresh: bool = False, seconds: float | None) -> Bundle:
     return Bundle(url=f"https://s.example.com/{job.domain}{'?fresh' if fresh else ''}", expires=expires)
 
 
-def links_for(seconds: float | None) -> Callable[[Job, Callable[[], None]], None]:
+def links_for(seconds: float | None) -> Work:
     """Return a job that succeeds with a link that is valid for so long."""
 
-    def succeed_with_link(job: Job, on_job_known: Callable[[], None]) -> None:
-        succeed(job, on_job_known)
-        job.bundle = link_of(job, seconds=seconds)
+    def succeed_with_link(job: Job) -> Iterator[None]:
+        yield from succeed(job)
+        job.link = link_of(job, seconds=seconds)
 
     return succeed_with_link
 
@@ -361,8 +420,8 @@ class TestLinksAtTheEnd:
     """With several jobs, the link of one may expire while others run."""
 
     def test_those_that_expire_are_renewed_after_the_last_job(self) -> None:
-        def fail_late(job: Job, on_job_known: Callable[[], None]) -> None:
-            links_for(1)(job, on_job_known)
+        def fail_late(job: Job) -> Iterator[None]:
+            yield from links_for(1)(job)
             jobs.clock.advance(100)
             api.asked.append("the last job ends")
             raise JobFailed("failed")
@@ -372,7 +431,7 @@ class TestLinksAtTheEnd:
 
         assert jobs.run() == [None, None, None, None, None, "job-failed"]
         assert api.asked == ["the last job ends", "a", "e"]
-        urls = [job.bundle.url for job in jobs.jobs if job.bundle is not None]
+        urls = [job.link.url for job in jobs.jobs if job.link is not None]
         assert [url.endswith("?fresh") for url in urls] == [True, False, False, True, False]
         assert jobs.events.warnings == []
 
@@ -408,8 +467,8 @@ class TestLinksAtTheEnd:
         assert [domain for domain, _ in jobs.events.warnings] == [*"abdefgh"]
 
     def test_new_links_that_live_no_longer_are_used_and_not_asked_for_again(self) -> None:
-        def has_asked_already(job: Job, on_job_known: Callable[[], None]) -> None:
-            links_for(1)(job, on_job_known)
+        def has_asked_already(job: Job) -> Iterator[None]:
+            yield from links_for(1)(job)
             job.has_short_link = True
 
         api = FakeApi(seconds=59)
@@ -440,14 +499,15 @@ class TestLinksAtTheEnd:
         assert sorted(filter(None, api.asked)) == [*"abcdef"]
 
     def test_after_a_cancel_of_another_job_none_is_renewed(self) -> None:
-        def end_while_another_is_cancelled(job: Job, on_job_known: Callable[[], None]) -> None:
-            links_for(1)(job, on_job_known)
+        def end_while_another_is_cancelled(job: Job) -> Iterator[None]:
+            yield from links_for(1)(job)
             assert begun.wait(SECONDS)
 
-        def is_cancelled_in_a_worker(_job: Job, _: Callable[[], None]) -> None:
+        def is_cancelled_in_a_worker(_job: Job) -> Iterator[None]:
             begun.set()
             jobs.runner.stop()
             raise Cancelled("cancelled")
+            yield  # never known
 
         begun, api = threading.Event(), FakeApi()
         jobs = Jobs(end_while_another_is_cancelled, is_cancelled_in_a_worker, api=api)

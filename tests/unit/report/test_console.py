@@ -2,13 +2,13 @@
 
 import io
 import re
-import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docs_platform_action.report.console import ANNOTATION_LIMIT, MAX_WARNINGS, Console
+from docs_platform_action.report.console import ANNOTATION_LIMIT, MAX_JOB_OUTPUT_BYTES, MAX_WARNINGS, Console
+from docs_platform_action.text import MAX_FOREIGN_TEXT_LENGTH
 from tests.keys import ADMIN_KEY
 
 hostile = st.one_of(st.text(), st.text(":#[]%\r\n ,=eg", max_size=12), st.just("::endgroup::"), st.just("##[endgroup]"))
@@ -74,189 +74,42 @@ class TestMask:
 
         assert log.text == "found *** and ***\n"
 
-    def test_it_is_hidden_when_percent_encoded(self) -> None:
-        log = Log(in_workflow=False)
-        log.console.mask(["a+b/c=d&e"])
-
-        log.console.line("redirected to /login?key=a%2Bb%2Fc%3Dd%26e")
-
-        assert log.text == "redirected to /login?key=***\n"
-
-    def test_a_secret_that_cannot_be_percent_encoded_is_hidden(self) -> None:
-        log = Log(in_workflow=False)
-        log.console.mask(["first\udcffpart"])
-
-        log.console.output("message", "found first\udcffpart")
-
-        assert log.text == "message=found ***\n"
-
     @pytest.mark.parametrize("in_workflow", [True, False])
     def test_it_is_hidden_in_whatever_is_written(self, in_workflow: bool) -> None:
         log = Log(in_workflow=in_workflow, debugging=True)
         log.console.mask([ADMIN_KEY])
         text = f"key {ADMIN_KEY}"
 
-        log.console.line(text)
+        log.console.line(text, link=f"https://git.example.com/{ADMIN_KEY}")
+        log.console.group(text, [text])
         log.console.error([text, text], title="Static export failed")
         log.console.warning([text, text])
         log.console.debug(text)
-        log.console.output("message", text)
+        log.console.trace(ValueError(text))
 
         assert log.text.count(ADMIN_KEY) == (1 if in_workflow else 0)
-        assert log.text.count("***") >= 7
+        assert log.text.count("***") == 10
 
-    @given(st.text("\u200b\x00\n ", min_size=1, max_size=3), st.integers(1, len(ADMIN_KEY) - 1))
-    def test_cleaning_does_not_put_it_together_again(self, between: str, at: int) -> None:
+    def test_no_part_of_it_is_left_where_a_text_is_cut(self) -> None:
         log = Log(in_workflow=False)
         log.console.mask([ADMIN_KEY])
 
-        log.console.line(ADMIN_KEY[:at] + between + ADMIN_KEY[at:])
+        log.console.line(f"{'x' * (MAX_FOREIGN_TEXT_LENGTH - 5)}{ADMIN_KEY}")
 
-        assert ADMIN_KEY not in log.text
-
-
-class TestMaskInJob:
-    LINK = "https://storage.example.com/b?X-Credential=a%2Fb&X-Signature=s3cr3t"
-
-    def test_the_command_has_percent_signs_escaped(self) -> None:
-        log = Log()
-
-        log.console.mask_in_job(self.LINK)
-
-        assert log.text == "::add-mask::https://storage.example.com/b?X-Credential=a%252Fb&X-Signature=s3cr3t\n"
-        assert decoded(log.text) == self.LINK
-
-    def test_outputs_that_are_printed_keep_it(self) -> None:
-        log = Log(in_workflow=False)
-        log.console.mask_in_job(self.LINK)
-
-        log.console.output("bundleUrl", self.LINK)
-
-        assert log.text == f"bundleUrl={self.LINK}\n"
+        assert ADMIN_KEY[:4] not in log.text
 
 
-def signature(number: int) -> str:
-    return f"X-Signature={number:032x}"
+def test_a_link_is_masked_in_the_job_as_it_is() -> None:
+    log = Log()
+    link = "https://storage.example.com/b?X-Credential=a%2Fb&X-Signature=s3cr3t"
 
+    log.console.mask_in_job(link)
 
-class TestLinks:
-    def test_the_secrets_of_a_link_are_hidden(self) -> None:
-        log = Log()
-        log.console.redact_link("https://storage.example.com/b?X-Id=1&X-Signature=0123456789abcdef")
-
-        log.console.line("asked for /b?X-Id=1&X-Signature=0123456789abcdef, signed 0123456789abcdef.")
-
-        assert log.text == "asked for /b?X-Id=1&X-Signature=…, signed ….\n"
-
-    JOB = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
-    LINK = f"https://storage.example.com/b?domain=docs.example.com&job={JOB}&expires=1717243200&sig=0123456789abcdef"
-
-    def test_domain_job_and_dates_stay(self) -> None:
-        log = Log()
-        log.console.redact_link(self.LINK)
-
-        log.console.line(f"Export of docs.example.com, job {self.JOB}: the storage refused {self.LINK[27:]}")
-
-        assert log.text == (
-            f"Export of docs.example.com, job {self.JOB}: the storage refused "
-            f"/b?domain=docs.example.com&job={self.JOB}&expires=1717243200&sig=…\n"
-        )
-
-    def test_names_of_the_run_stay_even_in_a_parameter_with_a_secret_name(self) -> None:
-        log = Log(in_workflow=False)
-        log.console.mask([ADMIN_KEY], names=["docs.example.com"])
-        log.console.redact_link(
-            f"https://x.example/?auth=docs.example.com&token={self.JOB}&sign=2024-06-01T12:00:00Z&key=docs.example&sig=0123456789abc",
-            names=[self.JOB, "2024-06-01T12:00:00Z", None],
-        )
-
-        log.console.line(f"docs.example.com {self.JOB} 2024-06-01T12:00:00Z 0123456789abc")
-
-        assert log.text == f"docs.example.com {self.JOB} 2024-06-01T12:00:00Z …\n"
-
-    def test_its_path_stays_even_if_it_shares_characters_with_the_key(self) -> None:
-        log = Log(in_workflow=False)
-        log.console.mask([f"adm_{self.JOB}_k3y"])
-        log.console.redact_link(f"https://storage.example.com/{self.JOB}/b?sig=0123456789abc")
-
-        log.console.line(f"See storage.example.com/{self.JOB}/b")
-
-        assert log.text == f"See storage.example.com/{self.JOB}/b\n"
-
-    def test_a_path_with_its_secret_is_hidden(self) -> None:
-        log = Log(in_workflow=False)
-        log.console.redact_link("https://storage.example.com/0123456789abc/b?sig=0123456789abc")
-
-        log.console.line("See storage.example.com/0123456789abc/b")
-
-        assert log.text == "See storage.example.com/…/b\n"
-
-    @pytest.mark.parametrize(
-        ("text", "shown"),
-        [
-            ("GET /b?sig=abc&x=1", "GET /b?sig=…&x=1"),
-            ("GET /b?x=1&SIG=abc.", "GET /b?x=1&SIG=…."),
-            ("to=%2Fb%3Fx%3D1%26sig%3Dabc", "to=%2Fb%3Fx%3D1%26sig%3D…"),
-            ("<sig>abc</sig>", "<sig>…</sig>"),
-            ('{"sig": "abc", "x": "abc"}', '{"sig": "…", "x": "abc"}'),
-            ("sig: abc", "sig: …"),
-            ("abc", "abc"),
-            ("design=abc", "design=abc"),
-            ("sig=ab", "sig=ab"),
-            ("token=abc", "token=abc"),
-        ],
-    )
-    def test_a_short_secret_is_hidden_only_after_its_name(self, text: str, shown: str) -> None:
-        log = Log()
-        log.console.redact_link("https://storage.example.com/b?sig=abc")
-
-        log.console.line(text)
-
-        assert log.text == f"{shown}\n"
-
-    def test_a_short_secret_that_is_a_name_stays(self) -> None:
-        log = Log()
-        log.console.redact_link("https://storage.example.com/b?token=se_1&sig=e_1", names=["se_1"])
-
-        log.console.line("token=se_1 sig=e_1")
-
-        assert log.text == "token=se_1 sig=…\n"
-
-    def test_a_secret_of_eight_characters_is_hidden_everywhere(self) -> None:
-        log = Log()
-        log.console.redact_link("https://storage.example.com/b?sig=abcdefgh")
-
-        log.console.line("abcdefgh")
-
-        assert log.text == "…\n"
-
-    def test_concurrent_links_lose_no_secret(self) -> None:
-        log = Log(in_workflow=False)
-        barrier = threading.Barrier(8)
-
-        def add(first: int) -> None:
-            barrier.wait()
-            for number in range(first, first + 100):
-                log.console.redact_link(f"https://storage.example.com/b?{signature(number)}")
-
-        threads = [threading.Thread(target=add, args=(first,)) for first in range(0, 800, 100)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-        assert {log.console.safe(signature(number)) for number in range(800)} == {"X-Signature=…"}
+    assert log.text == f"::add-mask::{link.replace('%', '%25')}\n"
+    assert decoded(log.text) == link
 
 
 class TestGroups:
-    def test_secrets_are_hidden_in_them(self) -> None:
-        log = Log(in_workflow=False)
-        log.console.mask([ADMIN_KEY])
-
-        log.console.group(ADMIN_KEY, [ADMIN_KEY])
-
-        assert log.text == "***\n  ***\n"
-
     @given(hostile, st.lists(hostile, max_size=3))
     def test_foreign_text_neither_begins_nor_ends_a_group(self, title: str, lines: list[str]) -> None:
         log = Log()
@@ -272,15 +125,25 @@ class TestGroups:
 
 
 class TestLines:
-    @given(st.one_of(st.text(), st.text(":#[]\r\n e", max_size=12)))
-    def test_no_line_begins_a_command_or_a_second_line(self, text: str) -> None:
+    @given(
+        st.one_of(st.text(), st.text(":#[]\r\n e", max_size=12)),
+        st.sampled_from(["", "https://git.example.com/##[error]\n::x::"]),
+    )
+    def test_no_line_begins_a_command_or_a_second_line(self, text: str, link: str) -> None:
         log = Log()
 
-        log.console.line(text)
+        log.console.line(text, link=link)
 
         assert len(log.text.splitlines()) <= 1
         assert not re.match(r"\s*::.*?::", log.text)
         assert "##[" not in log.text
+
+    def test_only_the_link_at_the_end_of_a_line_keeps_its_query(self) -> None:
+        log = Log()
+
+        log.console.line("see https://a.example/?x=1:", link="https://git.example.com/pull?id=7")
+
+        assert log.text == "see https://a.example/?… https://git.example.com/pull?id=7\n"
 
 
 class TestAnnotations:
@@ -318,17 +181,40 @@ class TestAnnotations:
 class TestOutputs:
     def test_they_are_printed_whole_as_name_and_value(self) -> None:
         log = Log(in_workflow=False)
+        link = f"https://storage.example.com/x?a=1::2{'x' * 5000}"
 
-        log.console.output("bundleUrl", f"https://storage.example.com/x?a=1::2{'x' * 5000}")
+        log.console.print_outputs({"jobId": "se_1", "bundleUrl": link})
 
-        assert log.text == f"bundleUrl=https://storage.example.com/x?a=1::2{'x' * 5000}\n"
+        assert log.text == f"jobId=se_1\nbundleUrl={link}\n"
 
-    def test_in_a_workflow_they_begin_no_command(self) -> None:
+    def test_in_a_workflow_they_begin_no_command_and_are_whole(self) -> None:
         log = Log()
 
-        log.console.output("status", "##[error]x")
+        log.console.print_outputs({"status": f"##[error]{'x' * 5000}"})
 
         assert "##[" not in log.text
+        assert log.text.count("x") == 5000
+
+    @pytest.mark.parametrize(("character", "size"), [("x", 2), ("🙂", 4)])
+    @pytest.mark.parametrize("excess", [0, 1])
+    def test_results_that_are_too_large_for_a_job_are_warned_of(self, character: str, size: int, excess: int) -> None:
+        log = Log()
+
+        log.console.warn_of_size(character * (MAX_JOB_OUTPUT_BYTES // size + excess))
+
+        assert log.text.count("::warning::") == excess
+
+
+class TestBugs:
+    @pytest.mark.parametrize("debugging", [True, False])
+    def test_one_in_a_part_of_the_report_becomes_a_warning_with_a_trace_for_debugging(self, debugging: bool) -> None:
+        log = Log(debugging=debugging)
+
+        with log.console.bugs_as_warnings("The log"):
+            raise KeyError("pages")
+
+        assert log.text.count("::warning::") == 1
+        assert log.text.count("::debug::KeyError: 'pages'") == debugging
 
 
 class BrokenStream(io.StringIO):

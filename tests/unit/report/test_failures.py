@@ -2,13 +2,24 @@
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from docs_platform_action.errors import ActionError, Cancelled, InternalError, Rejected, TimedOut, Unauthorized, internal_error
+from docs_platform_action.errors import (
+    ActionError,
+    Cancelled,
+    InternalError,
+    NotFound,
+    Rejected,
+    TimedOut,
+    Unauthorized,
+    internal_error,
+)
 from docs_platform_action.job import Job
+from docs_platform_action.models import AgentJob, ExportJob
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.failures import MAX_DETAILED_FAILURES, annotate_failures, write_traces
+from docs_platform_action.report.failures import MAX_DETAILED_FAILURES, annotate_failures, how_to_collect
 
 NO = Rejected("no")
 
@@ -43,7 +54,7 @@ class TestTraces:
             error = internal_error(bug)
         stream = io.StringIO()
 
-        write_traces(Console(stream, in_workflow=True, debugging=debugging), failed(error, error, None))
+        annotate_failures(Console(stream, in_workflow=True, debugging=debugging), failed(error, error, None))
 
         assert error.details[0].startswith("TypeError at test_failures.py, line ")
         assert stream.getvalue().count("::debug::Traceback") == debugging
@@ -51,9 +62,9 @@ class TestTraces:
     def test_another_internal_error_has_none(self) -> None:
         stream = io.StringIO()
 
-        write_traces(Console(stream, in_workflow=True, debugging=True), failed(InternalError("no")))
+        annotate_failures(Console(stream, in_workflow=True, debugging=True), failed(InternalError("no")))
 
-        assert stream.getvalue() == ""
+        assert "::debug::" not in stream.getvalue()
 
 
 class TestAnnotations:
@@ -81,6 +92,33 @@ class TestAnnotations:
 
     def test_a_title_has_no_foreign_text(self) -> None:
         failure = Rejected("FOREIGN", request_id="FOREIGN")
-        job = Job(mode="export", domain="FOREIGN", job_id="FOREIGN", status="FOREIGN", began_at=0.0, failure=failure)
+        reading = ExportJob(status="FOREIGN", error="FOREIGN")
+        job = Job(mode="export", domain="FOREIGN", job_id="FOREIGN", reading=reading, began_at=0.0, failure=failure)
 
         assert not any("FOREIGN" in title for title, _ in annotations_of([job] * 11))
+
+
+AGENT = {"mode": "agent", "project_id": "prj_1"}
+
+
+@pytest.mark.parametrize(
+    ("known", "error", "can_be_collected"),
+    [
+        ({"started_at": 1.0}, NO, True),
+        ({"started_at": 1.0, "job_id": None}, NO, False),
+        ({}, NO, False),
+        ({"reading": ExportJob(status="running")}, NO, True),
+        ({"reading": ExportJob(status="polishing")}, NO, True),
+        ({"reading": ExportJob(status="completed")}, NO, True),
+        ({"reading": ExportJob(status="completed")}, NotFound("no"), False),
+        ({"reading": ExportJob(status="failed"), "started_at": 1.0}, NO, False),
+        ({**AGENT, "reading": AgentJob(status="active")}, NO, True),
+        ({**AGENT, "reading": AgentJob(status="completed")}, NO, False),
+    ],
+)
+def test_a_failure_names_the_inputs_of_a_later_run_if_one_can_collect_the_job(
+    known: dict[str, Any], error: ActionError, can_be_collected: bool
+) -> None:
+    job = Job(**{"mode": "export", "job_id": "se_1", **known})
+
+    assert (job.inputs_to_collect in how_to_collect(job, error)) is can_be_collected

@@ -1,0 +1,86 @@
+"""What can be wrong with a bundle, its storage and the disk, and what to do about it."""
+
+from typing import Final
+
+from ..errors import Advice, InvalidBundle
+
+STORAGE_UNAVAILABLE: Final = Advice(
+    cause="The storage, or the network between it and this runner, is down or overloaded.",
+    remedy="Run the workflow again, or allow the download more time with `outage-tolerance`.",
+)
+STORAGE_UNREACHABLE: Final = Advice(
+    cause="The runner's network blocks access to the storage, or the storage is down.",
+    remedy="Allow the runner to reach the storage's host, or run the workflow again.",
+)
+STORAGE_REFUSED: Final = Advice(
+    cause="The storage denies access to this runner, or the platform's links expire before they can be used.",
+    remedy="Allow the runner's address at the storage, or report it to the platform.",
+)
+BUNDLE_GONE: Final = Advice(
+    cause="There is no bundle at the link: it was removed, or is not there yet.",
+    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
+)
+LINK_INTERCEPTED: Final = Advice(
+    cause="Something other than the storage responded, such as a login page or a gateway, or compressed the bundle on the way.",
+    remedy="To see what responds, open the `bundleUrl` of a run without `bundle-path` and `site-path` from the runner's network.",
+)
+BUNDLE_CHANGED: Final = Advice(
+    cause="The bundle was replaced during the download, or something between the storage and this runner changes it.",
+    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
+)
+BUNDLE_NOT_RESUMED: Final = Advice(
+    cause="The connection to the storage breaks, and the storage cannot resume, or the bundle is replaced during the download.",
+    remedy=BUNDLE_CHANGED["remedy"],
+)
+DISK_FULL: Final = Advice(
+    cause="The runner's disk is full or too small.",
+    remedy="Free space in an earlier step, or use a runner with a larger disk.",
+)
+DISK_FAULTY: Final = Advice(
+    cause="The runner's disk is faulty, or another process is using it.", remedy="Fix the runner and run the workflow again."
+)
+PATH_SHARED: Final = Advice(
+    cause="Another process on the runner, or an earlier step that still runs, uses the same path. Its files were not changed.",
+    remedy="Use a path that nothing else writes to, and run the workflow again.",
+)
+
+
+class DiskTooSmall(InvalidBundle):
+    """The archive, or the site in it, needs more space than there is."""
+
+    def __init__(self, *details: str) -> None:
+        super().__init__("the bundle is too large for the runner's disk", details=details, **DISK_FULL)
+
+
+def damaged(fact: str) -> InvalidBundle:
+    """Return the failure for an archive that is incomplete or malformed."""
+    return InvalidBundle("the bundle is damaged", details=(fact,))
+
+
+def unsafe(fact: str) -> InvalidBundle:
+    """Return the failure for an archive that holds something that must not be unpacked."""
+    return InvalidBundle(
+        "the bundle cannot be opened safely",
+        details=(fact,),
+        cause="The archive was not made by the platform, or the site contains something that cannot be delivered as files.",
+        remedy="If the site's sources cause it, fix them and export again; otherwise report it to the platform.",
+    )
+
+
+def too_large(fact: str) -> InvalidBundle:
+    """Return the failure for an archive beyond a limit."""
+    return InvalidBundle(
+        "the bundle is too large to be opened safely",
+        details=(fact,),
+        cause="The archive was made to fill the runner's disk, or holds more than a documentation site.",
+        remedy="To inspect the archive, save it with `bundle-path`, without `site-path`.",
+    )
+
+
+def not_an_archive(fact: str) -> InvalidBundle:
+    """Return the failure for a file of another kind."""
+    return InvalidBundle(
+        "the bundle is not an archive that can be opened",
+        details=(fact, "Supported are zip, and tar without compression or with gzip, bzip2 or xz."),
+        cause="The link led to something other than the bundle, or the platform now packs its bundles in another format.",
+    )

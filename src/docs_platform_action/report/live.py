@@ -1,0 +1,206 @@
+"""The log of several exports: live lines when something changes, and the whole log of each domain at the end."""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from ..clock import Clock
+from ..errors import Cancelled
+from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
+from ..models import ExportJob
+from ..text import format_bytes, format_clock, format_expiry, format_time, pluralize, shortened
+from .console import Console
+
+RUNNING: Final = "running"
+PENDING: Final = "pending"
+STAGES: Final = (*VERDICTS, RUNNING, PENDING)  # of a domain, in the order in which they are counted
+
+QUIET_SECONDS: Final = 30.0  # between two lines about outages: short failures of many domains would fill the log
+MAX_LISTED_NAMES: Final = 3  # domains that a line lists before it counts the rest
+MAX_KEPT_LINES: Final = 500  # the last ones of a domain: a platform may report something new in each of a day's responses
+
+_MAX_NAME_WIDTH: Final = 40
+_CHANGE_WIDTH: Final = 54
+
+
+class LiveLines:
+    """Writes live lines, and keeps those of each domain. The caller's lock protects it."""
+
+    def __init__(self, console: Console, clock: Clock, jobs: Sequence[Job], max_parallel: int) -> None:
+        self._console = console
+        self._clock = clock
+        self._stages = dict.fromkeys(jobs, PENDING)
+        self._counts = Counter({PENDING: len(jobs)})  # to count all domains for each line would take quadratic time
+        self._kept: dict[Job, deque[str]] = {job: deque(maxlen=MAX_KEPT_LINES) for job in jobs}
+        self._left_out: Counter[Job] = Counter()  # lines
+        self._name_width = min(max(len(job.domain or "") for job in jobs), _MAX_NAME_WIDTH)
+        self._began = self._last_line_at = clock.monotonic()
+        self._shown_counts = ""
+        self._affected: dict[Job, str] = {}  # by an outage of the API, in the order in which it reached them, with its text
+        self._is_outage_shown = False
+        self._outages_quiet_until = self._notices_quiet_until = float("-inf")
+        self._warnings: set[tuple[str, ...]] = set()
+        parallel = f"{max_parallel} at a time" if max_parallel < len(jobs) else "all in parallel"
+        console.line(f"Static export of {len(jobs):,} domains, {parallel}")
+
+    def keep(self, job: Job, line: str) -> None:
+        """Keep a line of a domain for the end."""
+        self._left_out[job] += len(self._kept[job]) == MAX_KEPT_LINES
+        # made safe, and thereby shortened, now: foreign text may be much longer
+        self._kept[job].append(self._console.safe(f"{self._clock.now():%H:%M:%S}  {line}"))
+
+    def begin(self, job: Job) -> None:
+        """Count a domain as running."""
+        self._enter(job, RUNNING)
+
+    def end(self, job: Job, failure: Sequence[str]) -> None:
+        """Show how a domain ended, and keep the lines of its failure."""
+        if self._stages[job] == job.verdict:  # a cancel may come after the end, while links are renewed
+            return
+        self._enter(job, NOT_STARTED if self._stages[job] == PENDING else job.verdict)
+        self.end_outage(job)
+        for line in failure if self._kept[job] else ():
+            self.keep(job, line)
+        if self._stages[job] not in {NOT_STARTED, STARTED}:  # other lines show these
+            self.show(job, describe_outcome(job, self._clock.now()), counts=self._stages[job] != CANCELLED)
+
+    def show(self, job: Job, text: str, *, counts: bool = False) -> None:
+        """Show a line about a domain, with the counts if they have changed."""
+        counted = self._describe_counts()
+        if counts and counted != self._shown_counts:
+            self._shown_counts = counted
+            text = f"{text:<{_CHANGE_WIDTH}}  {counted}"
+        self._write(f"{job.domain:<{self._name_width}}  {text}")
+
+    def show_notice(self, job: Job, text: str) -> None:
+        """Show a notice about a bundle, unless one was shown recently: all domains probably share the storage."""
+        now = self._clock.monotonic()
+        if now >= self._notices_quiet_until:
+            self._notices_quiet_until = now + QUIET_SECONDS
+            self.show(job, text)
+
+    def begin_outage(self, job: Job, text: str) -> None:
+        """Show an outage of the API unless one is shown, or its end was shown recently: it probably affects all domains."""
+        self._affected[job] = text
+        self._show_outage()
+
+    def end_outage(self, job: Job, text: str = "") -> None:
+        """Record that an outage no longer affects a domain, and show its end if the outage was shown."""
+        self._affected.pop(job, None)
+        if self._is_outage_shown and (text or not self._affected):
+            self._is_outage_shown = False
+            if text:
+                self._outages_quiet_until = self._clock.monotonic() + QUIET_SECONDS
+                self.show(job, text)
+
+    def warn(self, job: Job, lines: Sequence[str]) -> None:
+        """Show a warning, unless the same one was shown."""
+        title, *details = lines
+        for line in (f"Warning: {title}", *(f"  {detail}" for detail in details)):
+            self.keep(job, line)
+        if tuple(lines) not in self._warnings:
+            self._warnings.add(tuple(lines))
+            self._last_line_at = self._clock.monotonic()
+            self._console.warning(lines)
+
+    def heartbeat(self, silence_seconds: float) -> None:
+        """Show the counts and the running domains if nothing was shown for this long."""
+        self._show_outage()
+        if self._clock.monotonic() - self._last_line_at < silence_seconds:
+            return
+        running = [job for job, stage in self._stages.items() if stage == RUNNING]
+        self._shown_counts = self._describe_counts()
+        text = self._shown_counts.replace(RUNNING, f"{RUNNING}{self._describe_progress(running)}")
+        if self._affected:
+            names = f" for {list_names([*self._affected])}" if len(self._affected) < len(running) else ""
+            text += f"    (no successful response from the API{names})"
+        self._write(text)
+
+    def close(self) -> None:
+        """Write the final counts, the domains that were not started, and the log of each domain."""
+        for job, stage in self._stages.items():
+            if stage == PENDING:
+                self._enter(job, NOT_STARTED)
+            elif stage == RUNNING and job.failure is not None:  # its end was not announced
+                self._enter(job, job.verdict)
+        if self._describe_counts() != self._shown_counts:
+            self._write(self._describe_counts())
+        if unstarted := [job for job, stage in self._stages.items() if stage == NOT_STARTED]:
+            self._console.line(f"  {describe_unstarted(unstarted)}")
+        logged = {job: kept for job, kept in self._kept.items() if kept}
+        if logged:
+            self._console.line("The log of each domain, by the time of day in UTC:")
+        for job, kept in logged.items():
+            title = describe_duration(job, self._stages[job], self._clock.monotonic())
+            left_out = [f"… {pluralize(self._left_out[job], 'line')} left out …"] if self._left_out[job] else []
+            self._console.group(f"{job.domain}: {title}", [*left_out, *kept])
+
+    def _show_outage(self) -> None:
+        if self._affected and not self._is_outage_shown and self._clock.monotonic() >= self._outages_quiet_until:
+            self._is_outage_shown = True
+            self.show(*next(iter(self._affected.items())))
+
+    def _enter(self, job: Job, stage: str) -> None:
+        self._counts[self._stages[job]] -= 1
+        self._counts[stage] += 1
+        self._stages[job] = stage
+
+    def _write(self, text: str) -> None:
+        self._last_line_at = self._clock.monotonic()
+        self._console.line(f"{format_clock(self._last_line_at - self._began):>7}  {text}")
+
+    def _describe_counts(self) -> str:
+        return ", ".join(f"{self._counts[stage]:,} {stage}" for stage in STAGES if self._counts[stage])
+
+    def _describe_progress(self, running: Sequence[Job]) -> str:
+        """Return the status and the percentage of a few domains, or from where to where many are."""
+        if len(running) <= MAX_LISTED_NAMES:
+            states = (f"{job.domain} {self._describe_state(job)}" for job in running)
+            return f" ({', '.join(states)})" if running else ""
+        percents = [int(progress) for job in running if (progress := job.progress) is not None]
+        return f" ({min(percents)} to {max(percents)} %)" if percents else ""
+
+    def _describe_state(self, job: Job) -> str:
+        status, progress = job.status, job.progress  # read once: another thread may change them
+        percent = f" {int(progress)} %" if progress is not None and status != ExportJob.COMPLETED else ""
+        return f"{shortened(self._console.safe(status)) if status else 'starting'}{percent}"
+
+
+def describe_outcome(job: Job, now: datetime) -> str:
+    """Return the result of a job, or why it failed."""
+    failure, link, parts = job.failure, job.link, []
+    if failure is not None:
+        return failure.summary if isinstance(failure, Cancelled) else f"failed: {failure.failure_reason}, {failure.summary}"
+    if job.page_count is not None:
+        parts.append(pluralize(job.page_count, "page"))
+    if job.delivered.downloaded is not None:
+        parts.append(format_bytes(job.delivered.downloaded.size))
+    if link is not None and link.expires is not None:
+        valid_until = f"valid until {format_time(link.expires, now)}"  # shorter than `format_expiry`: a line has counts, too
+        parts.append(f"link {valid_until if link.expires > now else format_expiry(link.expires, now)}")
+    return f"{DONE}: {', '.join(parts)}" if parts else DONE
+
+
+def describe_duration(job: Job, stage: str, now: float) -> str:
+    """Return how a job ended, and after how long."""
+    if stage == NOT_STARTED:
+        return stage
+    elapsed = format_clock(job.duration_seconds(now))
+    if stage in {DONE, STARTED}:
+        return f"{stage} in {elapsed}"
+    reason = f" ({job.failure.failure_reason})" if stage == FAILED and job.failure is not None else ""
+    return f"{stage if stage in VERDICTS else 'not ended'} after {elapsed}{reason}"
+
+
+def describe_unstarted(jobs: Sequence[Job]) -> str:
+    """Return which jobs were not started, and why."""
+    failure = jobs[0].failure
+    reason = f": {'the run was cancelled' if isinstance(failure, Cancelled) else failure.summary}" if failure is not None else ""
+    return f"{pluralize(len(jobs), 'domain')} not started ({list_names(jobs)}){reason}"
+
+
+def list_names(jobs: Sequence[Job]) -> str:
+    """Return the domains of some jobs, and the number of the rest."""
+    rest = f" and {len(jobs) - MAX_LISTED_NAMES:,} more" if len(jobs) > MAX_LISTED_NAMES else ""
+    return ", ".join(job.domain or "" for job in jobs[:MAX_LISTED_NAMES]) + rest
