@@ -1,6 +1,6 @@
 """The entry point of the container."""
 
-import gc
+import logging
 import sys
 import threading
 import warnings
@@ -13,19 +13,14 @@ def run() -> int:
     """Handle signals first: a cancel may come during the imports, which take a moment."""
     clock = Clock()
     signal_handler = SignalHandler(clock)
-    gc.disable()  # imports leave no garbage, and searching for it takes a few percent of their time
     _silence_libraries()
     from docs_platform_action.main import main
 
-    gc.freeze()  # what is imported never becomes garbage
-    gc.enable()
     return main(signal_handler, clock)
 
 
 def _silence_libraries() -> None:
     """Keep texts for developers, with stack traces, out of the log of a run."""
-    import logging
-
     warnings.simplefilter("ignore")
     logging.disable()
     threading.excepthook = sys.unraisablehook = _report_ignored
