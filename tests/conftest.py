@@ -15,7 +15,7 @@ from tests import engine
 from tests.garbage import without_collection
 from tests.inside import unmeasured
 from tests.keys import ADMIN_KEY
-from tests.leaks import leaked_in_part
+from tests.leaks import leaked
 from tests.search import SEARCH, watch, without_mask
 from tests.workers import BySharing, priority_of
 
@@ -60,7 +60,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail a test that printed the key."""
     report = yield
-    if report.passed and leaked_in_part(ADMIN_KEY, without_mask(report.capstdout + report.capstderr, ADMIN_KEY)):
+    if report.passed and leaked(ADMIN_KEY, without_mask(report.capstdout + report.capstderr, ADMIN_KEY)):
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} printed the admin key"
     return report

@@ -51,10 +51,6 @@ def leaked(secret: str, text: str | bytes) -> list[str]:
     return [name for name, forms in _written_forms(secret).items() if any(form in searched for form in forms)]
 
 
-leaked_in_part = leaked
-"""The name under which older callers search for a key."""
-
-
 @functools.cache
 def _written_forms(secret: str) -> Mapping[str, frozenset[bytes]]:
     return {name: frozenset(write(form.decode()).encode() for write in _WRITERS) for name, form in forms_of(secret).items()}

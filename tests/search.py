@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest, Recorder
 from tests.keys import ADMIN_KEY
-from tests.leaks import leaked, leaked_in_part
+from tests.leaks import leaked
 
 USER_AGENT_PREFIX = "docs-platform-action/"
 """The start of the `User-Agent` of requests from the action."""
@@ -61,7 +61,7 @@ class Search:
     def _in_texts(self) -> Iterator[str]:
         for kept in self.texts:
             for key in self.keys:
-                for form in leaked_in_part(key, without_mask(kept.text, key)):
+                for form in leaked(key, without_mask(kept.text, key)):
                     yield f"{kept.where} holds the key, {form}"
             if kept.holds_links:
                 self.signatures.update(_SIGNATURE.findall(kept.text))  # the run may be older than the test
@@ -85,7 +85,7 @@ class Search:
                 yield f"{where} holds an Authorization"
             shown = f"{request.path}?{request.query}\n{headers}\n".encode("utf-8", "surrogateescape") + request.body
             for key in self.keys:
-                for form in leaked_in_part(key, shown):
+                for form in leaked(key, shown):
                     yield f"{where} holds the key, {form}"
             if not to_storage:
                 yield from self._links_in(shown, where)
@@ -101,7 +101,7 @@ class Search:
             searched.add(inode)
             content, where = file.read_bytes(), str(file.relative_to(folder))
             for key in self.keys:
-                for form in leaked_in_part(key, content):
+                for form in leaked(key, content):
                     yield f"{where} holds the key, {form}"
             if not _OUTPUT_FILE.fullmatch(file.name) and not content.startswith(_VALUES_FILE_START):
                 yield from self._links_in(content, where)

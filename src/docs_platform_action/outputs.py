@@ -56,7 +56,7 @@ class Outputs:
     def __init__(self, file: Path | None, redactor: Redactor, *, env_file: Path | None = None) -> None:
         self.values: Mapping[str, str] = {}
         self.printable: Mapping[str, str] = {}
-        self._file, self._env_file, self._redactor = file, env_file, redactor
+        self._file, self._env_file, self._redactor = file, env_file if file is None else None, redactor
         self._written: dict[str, str] = {}
         self._is_closed = False
         self._lock = threading.Lock()
@@ -65,7 +65,7 @@ class Outputs:
         """Remove an earlier `env_file`. Raises `InternalError` or `InvalidInput` if outputs cannot be written."""
         if self._file is not None:
             self._append({})
-        elif self._env_file is not None:
+        if self._env_file is not None:
             with _explained(InvalidInput, "the file that OUTPUT_ENV_FILE names cannot be written", self._env_file, _ENV_FILE):
                 if self._env_file.exists() and not self._env_file.is_file():
                     raise OSError(errno.EEXIST, "Not a regular file")
@@ -84,27 +84,29 @@ class Outputs:
         try:
             with self._lock:
                 self._is_closed = True
-                if self._file is not None:
-                    self._append({"results": self.values["results"]})
-                    self._append_all_but_results()
-                elif self._env_file is not None:
+                for part in self._parts():
+                    self._append(part)
+                if self._env_file is not None:
                     self._write_env_file(self._env_file)
         except InternalError as error:
             job = next((job for job in jobs if job.failure is None), jobs[0])
             job.failure = job.failure or error
             self.values = self._values_of(jobs, now, duration_seconds)
-            if self._file is not None:
-                with contextlib.suppress(InternalError):  # there may be room for the short ones
-                    self._append_all_but_results()
+            for part in reversed(self._parts()):
+                with contextlib.suppress(InternalError):  # there may be room for some
+                    self._append(part)
         links = [job.link.url for job in jobs if job.masks_bundle_url and job.link is not None]
         # the longest first: a link may begin with another one
         forms = sorted((form for link in links for form in (link, json.dumps(link)[1:-1])), key=len, reverse=True)
         printed = re.compile("|".join(map(re.escape, forms)) or "(?!)")
         self.printable = {name: printed.sub(HIDDEN, text) for name, text in self.values.items()}
 
-    def _append_all_but_results(self) -> None:
-        short = {name: text for name, text in self.values.items() if name != "results"}
-        self._append({name: text for name, text in short.items() if self._written.get(name) != text})
+    def _parts(self) -> list[dict[str, str]]:
+        """Return what is not in the runner's file yet: `results`, for which there may be no room, and the short outputs."""
+        if self._file is None:
+            return []
+        short = {name: text for name, text in self.values.items() if self._written.get(name) != text and name != "results"}
+        return [{"results": self.values["results"]}, short]
 
     def _values_of(self, jobs: Sequence[Job], now: float, duration_seconds: float) -> Mapping[str, str]:
         results = [job.result(now) for job in jobs]

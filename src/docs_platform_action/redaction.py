@@ -20,7 +20,7 @@ _CUT: Final = "…"  # in place of a query, or of a secret of a link
 # parameters of signed links (source: documentation of Amazon S3, CloudFront, Google Cloud Storage and Azure Blob Storage)
 _SECRET_PARAMETER: Final = re.compile(r"signature|credential|token|\Asig\Z", re.IGNORECASE)
 _QUERY: Final = re.compile(r"""(https?:(?:\\?/){2}[^\s"<>?#]{0,2000}[?#])[^\s"'<>]+""", re.IGNORECASE)
-_TOKEN: Final = re.compile(rf"[\w%+/~.-]{{{MIN_SECRET_LENGTH},}}=*")  # what a secret of a link looks like
+_TOKEN: Final = re.compile(rf"[\w@%+/~.-]{{{MIN_SECRET_LENGTH},}}=*")  # what a secret of a link looks like
 
 
 class Redactor:
@@ -70,5 +70,9 @@ def _encodings(character: str) -> str:
     code = ord(character)
     percent = "".join(f"%{byte:02x}" for byte in character.encode("utf-8", "replace"))
     names = {character, html.escape(character), "&apos;" if character == "'" else character}
-    literal = [*([rf"\\{re.escape(character)}"] if character in '"\\/' else []), *map(re.escape, names)]
-    return f"(?:{'|'.join(literal)}|(?i:{percent}|\\\\u{code:04x}|&#0*{code};|&#x0*{code:x};))"
+    escaped = [rf"\\{re.escape(character)}"] if character in '"\\/' else []
+    literal = [
+        *escaped,
+        *sorted(map(re.escape, names), key=len, reverse=True),
+    ]  # the longest first: it may begin with another one
+    return f"(?:(?i:{percent}|\\\\u{code:04x}|&#0*{code};|&#x0*{code:x};)|{'|'.join(literal)})"

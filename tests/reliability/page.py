@@ -38,8 +38,8 @@ job" are the second poll of a job. "Download, middle" is the request that resume
 Each cell also checks the exit code, at most one annotation, a summary and no traceback; `jobId`, `status`, `pageCount` and
 `results` as far as they are known; a complete bundle, site and values file or none of them (a rejected archive stays for
 inspection), and no other files; no second start request after one that may have been processed; no request to another host;
-the admin key, in any encoding, and the link's query only where they belong; a bounded number of requests; no remaining thread
-or descriptor.
+the admin key, in each promised encoding, and the link's query only where they belong; a bounded number of requests; no
+remaining thread or descriptor.
 
 The clock counts pauses without waiting. Timeouts are real: a fifteenth of the action's timeout if the fault makes it wait (for
 the bundle, of a minute), else the full timeout. `tests/faults.py` contains the faults, `tests/reliability/expected.py` the

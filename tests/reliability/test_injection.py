@@ -278,7 +278,7 @@ def assert_literal(ended: Ended) -> None:
     assert page.tags() <= TAGS | ({"a"} if link else set())
     shortened = link is not None and len(link) > 500_000  # too long for the page
     row = ended.result
-    known = [row["status"], row["pageCount"], row["jobId"] if row["mode"] != "agent" else None]
+    known = [row["status"], row["pageCount"], row["jobId"] if row["domain"] is not None else None]
     has_table = any(value is not None for value in known) or int(ended.outputs["durationSeconds"]) > 0
     assert (len(page.all("h3")), len(page.tables())) == (1, 1 if has_table and not shortened else 0)
     assert [kind for kind, _ in page.alerts()] == (["CAUTION"] if ended.exit_code else [])

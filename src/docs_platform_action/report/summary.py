@@ -38,7 +38,6 @@ _MAX_LISTED_NAMES: Final = 10
 
 _ICONS: Final = {FAILED: "❌", CANCELLED: "🚫", NOT_STARTED: "🚫", STARTED: "⏳", DONE: "✅"}  # the worst verdict first
 _WARNING_ICON: Final = "⚠️"
-_SAME_MEANING: Final = {(DONE, ExportJob.COMPLETED), (FAILED, ExportJob.FAILED)}
 
 _CUT_OFF: Final = "\n\nCut off here, because GitHub accepts no larger summary. The output `results` has every job.\n"
 
@@ -194,14 +193,9 @@ class Summary:
         return f"valid until {self._show(job.link.expires_at, max_length=MAX_WORD_LENGTH)}" if job.link.expires_at else ""
 
     def _totals(self) -> str:
-        done = [job for job in self.jobs if job.verdict == DONE]
-        page_counts = [job.page_count for job in done if job.page_count is not None]
-        sizes = [job.delivered.downloaded.size for job in done if job.delivered.downloaded is not None]
-        pages = pluralize(sum(page_counts), "page") if page_counts else ""
-        bundles = f"{format_bytes(sum(sizes))} of bundles" if sizes else ""
-        total = " and ".join(filter(None, (pages, bundles)))
-        took = f"The step took {format_clock(self.duration_seconds)} and ended at {format_time(self.now)}."
-        return f"{took} Total: {total}." if total else took
+        page_counts = [job.page_count for job in self.jobs if job.verdict == DONE and job.page_count is not None]
+        total = f" Total: {pluralize(sum(page_counts), 'page')}." if page_counts else ""
+        return f"The step took {format_clock(self.duration_seconds)} and ended at {format_time(self.now)}.{total}"
 
     def _row(self, job: Job, *, is_explained: bool) -> str:
         downloaded = job.delivered.downloaded
@@ -220,7 +214,7 @@ class Summary:
         """Return the verdict, and the status where it adds something."""
         verdict = f"**{FAILED}**" if job.verdict == FAILED else job.verdict
         status = self._show(job.status, max_length=MAX_WORD_LENGTH)
-        if not status or (job.verdict, job.status) in _SAME_MEANING:
+        if not status or job.status in {ExportJob.COMPLETED, ExportJob.FAILED}:
             return verdict
         return f"{verdict} ({status})" if job.failure is None else f"{verdict}, last seen {status}"
 
