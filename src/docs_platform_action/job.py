@@ -94,7 +94,8 @@ class Job:
 
     def outcome_of(self, phase: Phase) -> str:
         """Return the name of a phase, or how the job ended in it."""
-        return f"{self.verdict} after" if self.failure is not None and phase is self.phases[-1] else phase.name
+        is_complete = phase.name == QUEUE or (phase.name == RUN and self.status == ExportJob.COMPLETED)
+        return phase.name if self.failure is None or phase is not self.phases[-1] or is_complete else f"{self.verdict} after"
 
     def record(self, reading: ExportJob | AgentJob, now: float) -> None:
         """Record a reading of the job."""

@@ -34,8 +34,8 @@ OUTPUTS_OF_ONE_JOB: Final = (
     "prLink",
 )
 
+# the longest `NAME=value`, with its final zero, that Linux passes to a program (source: execve(2), `MAX_ARG_STRLEN`)
 MAX_VARIABLE_BYTES: Final = 128 * 1024
-"""The longest `NAME=value`, with its final zero, that Linux passes to a program (source: execve(2), `MAX_ARG_STRLEN`)."""
 
 _RUNNER_DISK: Final = Advice(
     cause="The runner's disk is full, or its temporary folder cannot be written to.",
@@ -66,7 +66,7 @@ class Outputs:
         if self._file is not None:
             self._append({})
         if self._env_file is not None:
-            with _explained(InvalidInput, "the file that OUTPUT_ENV_FILE names cannot be written", self._env_file, _ENV_FILE):
+            with _explained(InvalidInput, "OUTPUT_ENV_FILE names a file that cannot be written", self._env_file, _ENV_FILE):
                 if self._env_file.exists() and not self._env_file.is_file():
                     raise OSError(errno.EEXIST, "Not a regular file")
                 self._env_file.unlink(missing_ok=True)  # a shell must not read the outputs of an earlier run
@@ -84,29 +84,23 @@ class Outputs:
         try:
             with self._lock:
                 self._is_closed = True
-                for part in self._parts():
-                    self._append(part)
-                if self._env_file is not None:
+                if self._file is not None:
+                    self._append({name: text for name, text in self.values.items() if self._written.get(name) != text})
+                elif self._env_file is not None:
                     self._write_env_file(self._env_file)
         except InternalError as error:
             job = next((job for job in jobs if job.failure is None), jobs[0])
             job.failure = job.failure or error
             self.values = self._values_of(jobs, now, duration_seconds)
-            for part in reversed(self._parts()):
-                with contextlib.suppress(InternalError):  # there may be room for some
+            short = {name: text for name, text in self.values.items() if name != "results"}
+            for part in (short, {"results": self.values["results"]}) if self._file is not None else ():
+                with contextlib.suppress(InternalError):  # there may be room for the short ones
                     self._append(part)
         links = [job.link.url for job in jobs if job.masks_bundle_url and job.link is not None]
         # the longest first: a link may begin with another one
         forms = sorted((form for link in links for form in (link, json.dumps(link)[1:-1])), key=len, reverse=True)
         printed = re.compile("|".join(map(re.escape, forms)) or "(?!)")
         self.printable = {name: printed.sub(HIDDEN, text) for name, text in self.values.items()}
-
-    def _parts(self) -> list[dict[str, str]]:
-        """Return what is not in the runner's file yet: `results`, for which there may be no room, and the short outputs."""
-        if self._file is None:
-            return []
-        short = {name: text for name, text in self.values.items() if self._written.get(name) != text and name != "results"}
-        return [{"results": self.values["results"]}, short]
 
     def _values_of(self, jobs: Sequence[Job], now: float, duration_seconds: float) -> Mapping[str, str]:
         results = [job.result(now) for job in jobs]
@@ -136,7 +130,7 @@ class Outputs:
 
     def _write_env_file(self, path: Path) -> None:
         """Put a new file at the path, which only its owner can read, because links are secrets."""
-        with _explained(InternalError, "the file that OUTPUT_ENV_FILE names cannot be written", path, _ENV_FILE):
+        with _explained(InternalError, "OUTPUT_ENV_FILE names a file that cannot be written", path, _ENV_FILE):
             descriptor, part = tempfile.mkstemp(prefix=".docs-platform-action-", dir=path.parent)  # with mode 0600
             try:
                 with os.fdopen(descriptor, "wb") as file:

@@ -67,10 +67,11 @@ def test_a_short_key_is_hidden_but_does_not_make_a_text_unusable() -> None:
     [
         ("see https://x.example.com/a?b=c&d=e.", "see https://x.example.com/a?…"),
         ('"http://x.example.com/a?b"', '"http://x.example.com/a?…"'),
-        ("<a href='https://x.example.com/?b'>", "<a href='https://x.example.com/?…'>"),
+        ('<a href="https://x.example.com/?b">', '<a href="https://x.example.com/?…">'),
         ("https://x.example.com/a#token=1 and HTTPS://Y.example.com?b", "https://x.example.com/a#… and HTTPS://Y.example.com?…"),
         ("https:\\/\\/x.example.com\\/a?b=c", "https:\\/\\/x.example.com\\/a?…"),
         ("https://x.example.com/a b?c", "https://x.example.com/a b?c"),
+        ("https://x.example.com/o'brien?x=a'tail&sig=z", "https://x.example.com/o'brien?…"),
         ("what is this?", "what is this?"),
     ],
 )
@@ -92,6 +93,15 @@ def test_the_secrets_of_a_link_are_hidden_as_they_are_and_decoded(name: str) -> 
 
     assert redactor.hide("got a%2Fb%2Bc12345, not a/b+c12345") == "got …, not …"
     assert redactor.hide("12345678 87654321") == "12345678 87654321"
+
+
+@pytest.mark.parametrize("text", ["({})", '"{}"', "<Signature>{}</Signature>", "sig={}&x=1", "no {}.", "{}, and more"])
+def test_a_secret_of_a_link_is_hidden_wherever_it_stands(text: str) -> None:
+    redactor = Redactor()
+
+    redactor.add_link("https://s.example.com/b?X-Goog-Credential=robot@example.com/20240601/auto")
+
+    assert "robot" not in redactor.hide(text.format("robot@example.com/20240601/auto"))
 
 
 def test_a_short_value_of_a_link_stays_because_it_may_be_a_word() -> None:

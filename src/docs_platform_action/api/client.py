@@ -11,7 +11,7 @@ from ..http.client import HttpClient
 from ..http.faults import NetworkError, request_id_of
 from ..http.retry import read_retry_after
 from ..http.transport import Request, Timeouts
-from ..text import pluralize
+from ..text import as_sentence, pluralize
 
 MAX_RESPONSE_BYTES: Final = 1024 * 1024
 
@@ -44,7 +44,7 @@ class ApiClient:
 
     def quote(self, error_text: str | None) -> tuple[str, ...]:
         """Return the text of an error response as a sentence, or nothing if there is no text."""
-        return (f'The API at {self.host} said: "{error_text}"',) if error_text else ()
+        return (as_sentence(f'The API at {self.host} said: "{error_text}"'),) if error_text else ()
 
     def field_with_key(self, body: Mapping[str, object]) -> str | None:
         """Return the name of a field that must be used as it is, but contains the whole key."""

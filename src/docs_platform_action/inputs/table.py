@@ -33,6 +33,7 @@ EMPTY_KEY: Final = (
 )
 EMPTY_ID: Final = "The output it comes from may be empty: check its name, whether its step ran, and the `outputs` of its job"
 MAX_PARALLEL: Final = 100
+PAGES: Final = partial(parse_whole_number, maximum=999_999_999, if_zero="; leave it out for no minimum")
 TARGETS: Final = ("bundle-path", "site-path", "values-file")  # the paths to write to
 
 INPUTS: Final = (
@@ -51,7 +52,7 @@ INPUTS: Final = (
     Input("max-parallel", partial(parse_whole_number, maximum=MAX_PARALLEL), EXPORT, default="10"),
     Input("bundle-path", parse_path, EXPORT_COLLECT, is_about_delivery=True),
     Input("site-path", parse_path, EXPORT_COLLECT, is_about_delivery=True),
-    Input("min-pages", partial(parse_whole_number, maximum=999_999_999), EXPORT_COLLECT, is_about_delivery=True),
+    Input("min-pages", PAGES, EXPORT_COLLECT, is_about_delivery=True),
     Input("values-file", parse_path, EXPORT_COLLECT, is_about_delivery=True),
     Input("export-version", parse_identifier, EXPORT_COLLECT, needs="values-file", is_about_delivery=True),
     Input("mask-bundle-url", parse_boolean, EXPORT_COLLECT, default="false", is_about_delivery=True),

@@ -74,10 +74,10 @@ def parse_key(value: str) -> str:
     return value
 
 
-def parse_whole_number(value: str, maximum: int) -> int:
-    """Return a number from 1 to `maximum`."""
+def parse_whole_number(value: str, maximum: int, if_zero: str = "") -> int:
+    """Return a number from 1 to `maximum`. The error about a zero has a hint."""
     if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= maximum:
-        hint = "; leave it out for the default" if value == "0" else ""
+        hint = if_zero if value == "0" else ""
         raise ValueError(f"must be a whole number from 1 to {maximum:,}, not {quoted(value)}{hint}")
     return int(value)
 

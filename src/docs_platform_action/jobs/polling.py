@@ -39,7 +39,8 @@ def poll(job: Job, settings: WaitSettings, context: Context) -> None:
 def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) -> TimedOut:
     """Return the error for a job that has not ended in time. `outage` is why the last reading failed, if it did."""
     after, remedy = f"after {format_clock(timeout_seconds)}", "Allow more time with `timeout`."
-    summary, last_seen = f"still running {after}", f"It was last seen {_state_of(job)}."
+    state = "queued" if job.status == ExportJob.QUEUED else "running"
+    summary, last_seen = f"still {state} {after}", f"It was last seen {_state_of(job)}."
     if job.last_read_at is None:
         summary, last_seen = f"its status could not be read {after}", "No status request succeeded."
     elif not job.has_known_status:

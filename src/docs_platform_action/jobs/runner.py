@@ -61,13 +61,10 @@ class Runner:
                 self._start_workers()
                 self._run_queued_jobs()
         finally:
-            self._join_workers()
+            for worker in self._workers:  # also after a cancel: they may be cleaning up
+                worker.join()
         if len(self._jobs) > 1:  # a single job has just renewed its link
             self._renew_links()
-
-    def _join_workers(self) -> None:
-        for worker in self._workers:  # also after a cancel: they may be cleaning up
-            worker.join()
 
     def _renew_links(self) -> None:
         """Renew each link once that expired while other jobs ran, or is about to expire. Raises `Cancelled`."""
@@ -82,7 +79,8 @@ class Runner:
                 self._start_workers()
                 self._run_queued_jobs()
             finally:
-                self._join_workers()
+                for worker in self._workers:
+                    worker.join()
 
     def _expiring_jobs(self) -> list[Job]:
         self._context.clock.cancellation.check()

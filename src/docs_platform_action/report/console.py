@@ -49,9 +49,9 @@ class Console:
     def safe(self, text: str) -> str:
         """Return foreign text without secrets, and then cleaned and shortened: no part of a secret is left.
 
-        Cleaning may join a key that invisible characters had split.
+        Cleaning may join a secret that invisible characters had split.
         """
-        return self.redactor.hide_key(clean(self.redactor.hide(text)))
+        return self.redactor.hide(clean(self.redactor.hide(text)))
 
     def line(self, text: str, *, link: str = "") -> None:
         """Write a line of the log. A `link` at its end keeps its query."""

@@ -10,8 +10,7 @@ from ..models import ExportJob
 from ..text import pluralize
 from .console import Console
 
-MAX_DETAILED_FAILURES: Final = 9
-"""The runner keeps ten annotations per step (source: actions/runner); the tenth counts the remaining failures."""
+MAX_DETAILED_FAILURES: Final = 9  # the runner keeps ten annotations per step (source: actions/runner), and the tenth counts
 
 
 def annotate_failures(console: Console, jobs: Iterable[Job]) -> None:

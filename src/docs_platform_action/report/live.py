@@ -50,15 +50,11 @@ class LiveLines:
         # made safe, and thereby shortened, now: foreign text may be much longer
         self._kept[job].append(self._console.safe(f"{self._clock.now():%H:%M:%S}  {line}"))
 
-    def begin(self, job: Job) -> None:
-        """Count a domain as running."""
-        self._enter(job, RUNNING)
-
     def end(self, job: Job, failure: Sequence[str]) -> None:
         """Show how a domain ended, and keep the lines of its failure."""
         if self._stages[job] == job.verdict:  # a cancel may come after the end, while links are renewed
             return
-        self._enter(job, NOT_STARTED if self._stages[job] == PENDING else job.verdict)
+        self.enter(job, NOT_STARTED if self._stages[job] == PENDING else job.verdict)
         self.end_outage(job)
         for line in failure if self._kept[job] else ():
             self.keep(job, line)
@@ -121,9 +117,9 @@ class LiveLines:
         """Write the final counts, the domains that were not started, and the log of each domain."""
         for job, stage in self._stages.items():
             if stage == PENDING:
-                self._enter(job, NOT_STARTED)
+                self.enter(job, NOT_STARTED)
             elif stage == RUNNING and job.failure is not None:  # its end was not announced
-                self._enter(job, job.verdict)
+                self.enter(job, job.verdict)
         if self._describe_counts() != self._shown_counts:
             self._write(self._describe_counts())
         if unstarted := [job for job, stage in self._stages.items() if stage == NOT_STARTED]:
@@ -141,7 +137,8 @@ class LiveLines:
             self._is_outage_shown = True
             self.show(*next(iter(self._affected.items())))
 
-    def _enter(self, job: Job, stage: str) -> None:
+    def enter(self, job: Job, stage: str) -> None:
+        """Count a domain in another stage."""
         self._counts[self._stages[job]] -= 1
         self._counts[stage] += 1
         self._stages[job] = stage

@@ -27,7 +27,7 @@ from ..text import (
 from .console import Console
 from .estimate import Estimate
 from .failures import failure_lines
-from .live import LiveLines
+from .live import RUNNING, LiveLines
 
 MAX_STATUSES: Final = 8  # different statuses of one job that are explained, and shown live
 HEARTBEAT_SECONDS: Final = 55.0  # of silence before a heartbeat line: at least one line per minute, with a margin for the tick
@@ -71,13 +71,13 @@ class Log:
         self._log(job, job.title)
         with self._lock:
             if self._open_live is not None:
-                self._open_live.begin(job)
+                self._open_live.enter(job, RUNNING)
 
     def job_known(self, job: Job) -> None:
         if job.was_started_here:
             text = f"Job {job.job_id} started (collect it later with {job.inputs_to_collect})"
             self._note(job, text, live=f"started, job-id: {job.job_id}", counts=True)
-        elif not job.is_agent_job:  # the title names an agent job
+        elif job.domain is not None and not job.is_agent_job:  # otherwise the title names the job
             self._note(job, f"Collecting job {job.job_id}.")
 
     def not_waiting(self, job: Job) -> None:
@@ -190,9 +190,9 @@ class Log:
                 self._live.warn(job, lines)
 
     def job_ended(self, job: Job) -> None:
-        if job.is_agent_job and job.failure is None:
-            self._console.line("  Pull request:" if job.pr_link else "  No pull request.", link=job.pr_link or "")
         with self._lock:
+            if job.is_agent_job and job.failure is None and not self._is_closed:
+                self._console.line("  Pull request:" if job.pr_link else "  No pull request.", link=job.pr_link or "")
             if self._open_live is not None:
                 self._open_live.end(job, failure_lines(job, job.failure) if job.failure is not None else ())
 

@@ -21,6 +21,7 @@ from ..text import (
     format_bytes,
     format_clock,
     format_expiry,
+    format_short,
     format_time,
     link_target,
     markdown,
@@ -138,19 +139,18 @@ class Summary:
 
     def _collecting_hint(self, job: Job) -> str:
         """Return how a later run can collect the job. Empty if none can, or has to."""
-        if job.failure is not None:
-            hint = how_to_collect(job, job.failure, subject="The job")
-        elif job.verdict == STARTED:
+        hint = how_to_collect(job, job.failure, subject="The job") if job.failure is not None else ""
+        if job.verdict == STARTED:
             hint = f"Collect the job in a later step or run with `{job.inputs_to_collect}`."
-        elif job.link_seconds(self.now) <= 0:
+        elif job.verdict == DONE and job.link_seconds(self.now) <= 0:
             hint = f"By this runner's clock, the link has expired. To make a new one, use `{job.inputs_to_collect}`."
-        else:
-            hint = ""
         return self._prose(hint)
 
     def _table_of(self, job: Job, duration_seconds: float | None) -> str:
         """Return the table of the known facts."""
-        kind, name = "Agent job" if job.is_agent_job else "Export", job.domain if job.domain is not None else job.job_id
+        kind, name = (
+            ("Export", job.domain) if job.domain is not None else ("Agent job" if job.is_agent_job else "Job", job.job_id)
+        )
         lines = [f"| {name} | {value} |" for name, value in self._rows(job, duration_seconds) if value]
         return "\n".join([f"| {kind} | {self._show(name)} |", "| :--- | :--- |", *lines]) if lines else ""
 
@@ -182,7 +182,7 @@ class Summary:
         phases: defaultdict[str, int] = defaultdict(int)
         for phase in job.phases:
             phases[job.outcome_of(phase)] += int(phase.seconds(self.monotonic))
-        parts = [f"{name} {format_clock(took) if took >= 60 else f'{took} s'}" for name, took in phases.items() if took]
+        parts = [f"{name} {format_short(took)}" for name, took in phases.items() if took]
         return ": ".join(filter(None, (format_clock(seconds), ", ".join(parts)))) if seconds >= 1 else ""
 
     def _expiry(self, job: Job) -> str:

@@ -97,7 +97,7 @@ class TestReasons:
     def test_the_reason_is_shown_wherever_it_stands(self, body: dict[str, object], reason: str, operation: Operation) -> None:
         error = Talk(Fault(status=422, json=body), job=job_for(operation)).failure(operation)
 
-        assert error.details == (f'The API at api.example.com said: "{reason}"',)
+        assert error.details == (f'The API at api.example.com said: "{reason}".',)
 
     @pytest.mark.parametrize("body", [{}, {"code": 7}, {"errors": []}])
     def test_without_one_no_message_refers_to_it(self, body: dict[str, object]) -> None:

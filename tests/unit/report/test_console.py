@@ -90,6 +90,15 @@ class TestMask:
         assert log.text.count(ADMIN_KEY) == (1 if in_workflow else 0)
         assert log.text.count("***") == 10
 
+    def test_cleaning_does_not_put_it_together_again(self) -> None:
+        log = Log()
+        log.console.mask([ADMIN_KEY])
+        log.console.redactor.add_link("https://s.example.com/b?sig=0123456789abcdef")
+
+        log.console.line(f"{ADMIN_KEY[:5]}\u200b{ADMIN_KEY[5:]} 01234567\u200b89abcdef https:\u200b//x.example.com/?a")
+
+        assert log.text.splitlines()[-1] == "*** … https://x.example.com/?…"
+
     def test_no_part_of_it_is_left_where_a_text_is_cut(self) -> None:
         log = Log(in_workflow=False)
         log.console.mask([ADMIN_KEY])
