@@ -97,8 +97,9 @@ _EXIT_CODES: Final = """\
 _FAILURES: Final = f"""\
 ## Failure reasons
 
-Each failed job has an annotation with what happened, what to do and, if known, the likely cause. The log and the job summary contain the
-same. If more than {MAX_DETAILED_FAILURES} domains fail, one more annotation counts the rest. A later step can read the reason:
+Each failed job has an annotation with what happened, what to do and, if known, the likely cause. The log and the job summary
+contain the same. If more than {MAX_DETAILED_FAILURES} domains fail, one more annotation counts the rest. A later step can
+read the reason:
 
 ```yaml
 - if: failure() && steps.docs.outputs.failureReason == 'timeout'

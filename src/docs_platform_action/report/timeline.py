@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from ..job import FAILED, RUN, Job, Phase
-from ..text import format_short, shortened
+from ..text import format_approx, shortened
 
 _MIN_SECONDS: Final = 1.0  # a run without a longer phase is better read in the table
 _MAX_LANES: Final = 40  # jobs that can be told apart on one screen
@@ -76,7 +76,7 @@ class _Bar(NamedTuple):
 
 
 def _chart(bars: Sequence[_Bar], epoch: datetime) -> Iterator[str]:
-    """Yield the lines of the chart. The times of the phases are seconds after `epoch`."""
+    """Yield the lines of the chart, in which a name ends at the first colon. Phases are measured in seconds after `epoch`."""
     first = min(bar.phase.began_at for bar in bars)
     span_seconds = max(bar.phase.began_at + bar.seconds for bar in bars) - first
     padding = round(25 + _CHARACTER_PIXELS * max(len(bar.label) for bar in bars))
@@ -95,7 +95,7 @@ def _chart(bars: Sequence[_Bar], epoch: datetime) -> Iterator[str]:
             began, ended = (time.replace(tzinfo=None).isoformat(timespec="milliseconds") for time in times)
             has_failed = bar.job.verdict == FAILED and bar.phase is bar.job.phases[-1]
             tag = "crit, " if has_failed else "" if bar.phase.name == RUN else "done, "
-            name = f"{bar.job.outcome_of(bar.phase)} {format_short(bar.seconds)}"
+            name = f"{bar.job.outcome_of(bar.phase)} {format_approx(bar.seconds)}"
             fits = 10 + _CHARACTER_PIXELS * len(name) <= bar.seconds * (_WIDTH_PIXELS - padding - 75) / span_seconds
             yield f"    {name if fits else _NO_NAME} :{tag}{began}, {ended}"
 

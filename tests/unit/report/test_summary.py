@@ -150,6 +150,11 @@ class TestHeadline:
 
 
 class TestSeveral:
+    def test_a_cancelled_domain_is_not_named_as_failed(self) -> None:
+        ((_, alert),) = parsed(failed(failure=Rejected("one")), failed(failure=Rejected("other")), cancelled()).alerts()
+
+        assert ("api.example.com" in alert, "sdk.example.com" in alert) == (True, False)
+
     def test_github_reads_it_as_one_table_a_diagram_and_a_block_for_each(self) -> None:
         read = parsed(good(), failed(), cancelled())
 
