@@ -46,8 +46,8 @@ class Redactor:
         return _TOKEN.sub(self._cut, _QUERY.sub(rf"\1{_CUT}", self.hide_key(text)))
 
     def _cut(self, token: re.Match[str]) -> str:
-        before, secret, after = token[0].partition(token[0].strip(_AROUND))
-        return before + _CUT + after.lstrip("=") if secret in self._link_secrets else token[0]
+        secret = token[0].strip(_AROUND)
+        return re.sub(f"{re.escape(secret)}=*", _CUT, token[0]) if secret in self._link_secrets else token[0]
 
     def hide_key(self, text: str) -> str:
         """Return a text without keys."""
