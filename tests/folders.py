@@ -1,7 +1,9 @@
-"""Reads folders for comparison, and finds the files in them that this process has open."""
+"""Reads folders for comparison, finds the files in them that this process has open, and limits the size of files."""
 
 import contextlib
 import os
+import resource
+from collections.abc import Generator
 from pathlib import Path
 
 Tree = dict[str, bytes | str | None]
@@ -26,3 +28,14 @@ def open_below(folder: Path) -> list[Path]:
         with contextlib.suppress(FileNotFoundError):  # closed since, such as the listing's own
             found.append(descriptor.readlink())
     return [path for path in found if path.is_relative_to(folder)]
+
+
+@contextlib.contextmanager
+def files_of_at_most(size: int) -> Generator[None]:
+    """Limit the size of files, as a full disk does: a write is cut at the limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

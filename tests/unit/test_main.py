@@ -23,9 +23,10 @@ from docs_platform_action.job import Job
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS
 from docs_platform_action.signals import ABORT_GRACE_SECONDS, SignalHandler, Work
 from tests.archives import SMALL_SITE, tar
+from tests.folders import files_of_at_most
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeTransport
-from tests.unit.test_outputs import files_of_at_most, read_outputs
+from tests.unit.test_outputs import read_outputs
 from tests.virtual_platform import Sent
 from tests.virtual_time import VirtualClock
 

@@ -5,9 +5,8 @@ import errno
 import json
 import os
 import re
-import resource
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from docs_platform_action.models import AgentJob, Bundle, Downloaded
 from docs_platform_action.outputs import MAX_VARIABLE_BYTES, Outputs
 from docs_platform_action.ownership import Owner
 from docs_platform_action.redaction import HIDDEN, Redactor
+from tests.folders import files_of_at_most
 from tests.hostile import HARMFUL, YAML
 from tests.keys import ADMIN_KEY
 from tests.page.samples import export
@@ -39,17 +39,6 @@ OWNER = (1001, 127)
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "output"
-
-
-@contextlib.contextmanager
-def files_of_at_most(size: int) -> Generator[None]:
-    """Limit the size of files, as a full disk does: a write is cut at the limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def read_outputs(text: str) -> list[tuple[str, str]]:

@@ -3,10 +3,9 @@
 import gzip
 import io
 import os
-import resource
 import shutil
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, cast
@@ -95,17 +94,6 @@ class Place:
 def limited(limit: str, value: int) -> AbstractContextManager[object]:
     """Set a limit, a constant of the module `archive` or `tree`, in this context."""
     return patch(f"docs_platform_action.bundle.{limit}", value)
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Generator[None]:
-    """Limit the size of files, as a full disk does: a write is cut at the limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import Bundle, Downloaded
 from docs_platform_action.ownership import Owner
 from tests.archives import SEVEN_ZIP, SMALL_SITE, Site, tar, zipped
-from tests.unit.bundle.places import files_of_at_most
+from tests.folders import files_of_at_most
 from tests.unit.fakes import RecordedEvents, context
 from tests.virtual_time import NOON, VirtualClock
 
