@@ -16,7 +16,7 @@ TEST_WORKFLOWS := tests/*/workflows/*.yml
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
-.PHONY: help installed demo reference wording quick check-python test announce-test test-on-image-python reliability soak fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
+.PHONY: help installed demo reference wording quick check-python test test-on-image-python fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
 
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
 
@@ -55,44 +55,29 @@ demo: $(DEMO)  ## run the action on the simulator and show its log and outputs: 
 reference: $(INSTALLED)  ## rewrite docs/reference.md from action.yml and the code
 	@$(BIN)/python -m tests.reference_page
 
-wording: $(INSTALLED)  ## rewrite the pages of tests/wording, which have every sentence that people read
+wording: $(INSTALLED)  ## rewrite the pages of tests/wording, which have each error and some whole runs
 	@$(BIN)/python -m tests.wording
 
-# The tests of the release's program run git, which is slow.
-quick: check-python  ## check style, types, imports, prose and pages, and run the unit tests, in about a minute
-	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit tests/wording --ignore=tests/unit/release
+quick: check-python  ## check style, types, imports and pages, and run the unit tests, in half a minute
+	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit tests/wording
 
-announce-test:
-	@echo "make test takes about 15 minutes on two cores. make quick takes about one: style, types and unit tests."
-
-test: announce-test lint $(DRAWING)  ## check and test everything, in about 15 minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
+test: lint $(DRAWING)  ## check and test everything, in about ten minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@fuzz=$$([ -z "$$($(BIN)/python -m tests.image_python)" ] || echo --ignore=tests/fuzz) && \
 		$(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 --cov --cov-report=term $$fuzz
 	@$(MAKE) --no-print-directory test-on-image-python
 
-# The image's Python is newer than the oldest supported one, and differs from it in TLS, archives and sockets. The simulator and the
-# release's program are not in the image. The fuzz tests use the same examples on every Python, so with two of them they run only on
-# the image's.
-test-on-image-python: $(INSTALLED)  ## run unit, integration and fuzz tests on the image's Python, if it is a different one and installed
+# The image's Python is newer than the oldest supported one, and differs from it in TLS, archives and sockets. The fuzz tests use the
+# same examples on every Python, so with two of them they run only on the image's.
+test-on-image-python: $(INSTALLED)  ## run unit tests, scenarios and fuzz tests on the image's Python, if it is a different one and installed
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
 		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \
-		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 tests/unit tests/integration tests/fuzz \
-			--ignore=tests/unit/simulator --ignore=tests/integration/simulator --ignore=tests/unit/release; \
+		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 tests/unit tests/scenarios tests/fuzz; \
 	else \
 		echo "No second Python: this one has the image's version, or the container tests run these tests in the image."; \
 	fi
 
 release-rehearsal: $(INSTALLED)  ## make a release, use it, and show how; needs a container engine, docker-registry and skopeo
 	@REQUIRE_ENGINE=1 $(BIN)/python -m pytest tests/rehearsal --log-cli-level=INFO --log-cli-format='%(message)s'
-
-reliability: $(INSTALLED)  ## run the reliability tests, and rewrite docs/evidence/reliability.md from their counts
-	@$(BIN)/python -m tests.reliability.page
-
-soak: $(INSTALLED)  ## run many more long waits and kills than `make test`; set SOAK_RUNS and KILL_MOMENTS
-	SOAK_RUNS=$(SOAK_RUNS) KILL_MOMENTS=$(KILL_MOMENTS) $(BIN)/python -m pytest tests/reliability/test_soak.py tests/reliability/test_killed.py
-
-SOAK_RUNS ?= 10000
-KILL_MOMENTS ?= 500
 
 fuzz: $(INSTALLED)  ## test random inputs, responses and archives; takes an hour, or less with FUZZ_EXAMPLES
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest tests/fuzz
@@ -116,11 +101,9 @@ check-python: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
-	$(BIN)/python -m tests.prose
-	$(BIN)/python -m tests.wording.sentences
 	$(BIN)/python -m tests.pages
 
-lint: check-python $(NODE_PACKAGES)  ## check style, types, imports between packages, prose, pages, Dockerfile, action, workflows and issue forms
+lint: check-python $(NODE_PACKAGES)  ## check style, types, imports between packages, pages, Dockerfile, action, workflows and issue forms
 	$(BIN)/hadolint Dockerfile tests/container/on-image.Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS) $(TEST_WORKFLOWS)

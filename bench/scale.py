@@ -1,6 +1,6 @@
 """Measures a step with many domains, and from which number a matrix of jobs is better: `python bench/scale.py`.
 
-In virtual time: the whole action, with its threads, runs with a virtual transport as the platform (`tests/many_exports.py`). It
+In virtual time: the whole action, with its threads, runs with a virtual transport as the platform (`bench/many_exports.py`). It
 responds in 0.05 to 0.3 s and runs any number of exports at once. Durations are drawn from the domain's name, log-normal with a
 median of 240 s and a sigma of 1, between 8 s and an hour; 3 in 100 fail at the platform. So a domain is the same in each step.
 Each of the first hundred is also exported in a separate step. Every step is a separate process, which reports its processor time
@@ -83,7 +83,7 @@ ROOT: Final = Path(__file__).parents[1]
 ENTRYPOINT: Final = Path(__file__).with_name("measured_entrypoint.py")
 
 Cost = Mapping[str, Any]
-"""The fields of `Cost` that `tests/many_exports.py` prints for a step."""
+"""The fields of `Cost` that `bench/many_exports.py` prints for a step."""
 
 
 def main() -> int:
@@ -106,7 +106,7 @@ def main() -> int:
 
 def _virtual(arguments: str) -> Any:
     sys.stderr.write(f"in virtual time: {arguments}\n")
-    command = [sys.executable, "-m", "tests.many_exports", *arguments.split()]
+    command = [sys.executable, "-m", "bench.many_exports", *arguments.split()]
     return json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)  # noqa: S603  # our own
 
 

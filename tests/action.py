@@ -1,35 +1,54 @@
-"""Runs the action against a platform, in a separate process where a test needs one."""
+"""Runs the action as GitHub's runner does: in the test's process, or in a separate one for signals and the interpreter's start.
+
+The platform is a simulator with real sockets, or a `VirtualPlatform` without any, in virtual time.
+"""
 
 import contextlib
+import importlib
 import io
 import os
-import re
+import random
 import signal
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Self
 from unittest import mock
 
 from admin_api_simulator import Simulator
-from admin_api_simulator.runner import StartedAction, start_action
-from docs_platform_action.clock import Clock
+from admin_api_simulator.runner import (
+    ActionRun,
+    StartedAction,
+    left_files,
+    parse_outputs,
+    read_text,
+    runner_environment,
+    start_action,
+    with_defaults,
+)
+from docs_platform_action import main
 from docs_platform_action.inputs.validators import trimmed
-from tests.ended import ENTRYPOINT, Ended, search_and_convert
-from tests.engine import remember_output
-from tests.inside import other_constants, run_inside
+from docs_platform_action.jobs import runner
+from docs_platform_action.signals import SignalHandler, Work
+from tests.ended import ENTRYPOINT, Ended, ended_of
 from tests.keys import ADMIN_KEY
+from tests.virtual_platform import API_URL, VirtualPlatform
+from tests.virtual_time import VirtualClock
 
 QUICK = {"poll-interval": "20ms", "outage-tolerance": "400ms"}
-"""Pauses short enough for a test; a test about pauses sets its own."""
+"""Pauses short enough for real sockets; a test about pauses sets its own."""
 
 MAX_WAIT_SECONDS = 100.0
-"""How long to wait for a log line or for the end of a run; pytest ends a test after two minutes."""
+"""How long to wait for a log line or for the end of a process; pytest ends a test after two minutes."""
 
-READ_LATE = re.compile(r"(?:https?|all|no)_proxy", re.IGNORECASE)
-"""Variables that are read when a request is sent. All others need a separate process, which reads them when it starts."""
+IDLE_SECONDS = 11.0
+"""How often the virtual main thread checks whether a heartbeat is due; the real one checks every second."""
+
+Inputs = Mapping[str, str]
+Platform = Simulator | VirtualPlatform | str
 
 
 class Running:
@@ -39,9 +58,6 @@ class Running:
         self._started = started
         self._key = key
         self.pid = started.pid
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has already ended
-            arguments = Path(f"/proc/{self.pid}/cmdline").read_bytes().decode("utf-8", "replace")
-            remember_output(arguments, where="the process's arguments")
 
     def wait_for(self, text: str) -> str:
         """Return the first line of the log that contains a text, after waiting for it."""
@@ -54,7 +70,7 @@ class Running:
 
     def wait(self) -> Ended:
         """Wait until the run ends."""
-        return search_and_convert(self._started.collect(timeout_seconds=MAX_WAIT_SECONDS), key=self._key)
+        return ended_of(self._started.collect(timeout_seconds=MAX_WAIT_SECONDS), key=self._key)
 
     def __enter__(self) -> Self:
         return self
@@ -64,88 +80,197 @@ class Running:
 
 
 class Action:
-    """The action with a workspace. `clock` applies to runs in the test's process."""
+    """The action with a workspace. Inputs are given as keywords: `poll_interval` is the input `poll-interval`.
+
+    `env` is added to the runner's environment. `constants` overrides the package's constants: `http.retry.MAX_PAUSE_SECONDS`.
+    """
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
         self.python: Path | str = sys.executable
         self.entrypoint = ENTRYPOINT
         self.debug = False
-        self.clock: Clock | None = None
-        self._constants: dict[str, float] = {}
+        self.constants: dict[str, float] = {}
 
-    def start(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Running:
-        """Start a process for a platform or a base URL; `poll_interval` is the input `poll-interval`.
+    def run(self, platform: Platform, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
+        """Run to the end in the test's process. Without sockets, the virtual clock moves; with them, only pauses take no time."""
+        clock = platform.clock if isinstance(platform, VirtualPlatform) else VirtualClock(real_rate=1.0)
+        with (
+            other_constants(self.constants),
+            mock.patch.dict(os.environ, env or {}, clear=True),
+            contextlib.chdir(self.workspace),
+        ):
+            return run_in_process(
+                self._inputs(platform, inputs),
+                workspace=self.workspace,
+                clock=clock,
+                platform=platform if isinstance(platform, VirtualPlatform) else None,
+                env=env,
+                debug=self.debug,
+            )
 
-        `env` is added to the runner's environment; `None` stands for an empty value, which the action treats as unset.
-        """
-        assert self.clock is None, "a separate process uses the machine's clock"
+    def export(self, platform: Platform, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
+        """Run an export of `docs.example.com`, or of the inputs' domain, to the end in the test's process."""
+        return self.run(platform, env=env, **{"domain": "docs.example.com", **inputs})
+
+    def start(self, platform: Simulator | str, *, env: Mapping[str, str] | None = None, **inputs: str) -> Running:
+        """Start a separate process."""
         given = self._inputs(platform, inputs)
         started = start_action(
             given,
-            entrypoint=self._entrypoint_with_constants() if self._constants else self.entrypoint,
+            entrypoint=self._entrypoint_with_constants() if self.constants else self.entrypoint,
             workspace=self.workspace,
             python=self.python,
-            env={name: value or "" for name, value in (env or {}).items()},
+            env=env,
             debug=self.debug,
         )
         return Running(started, key=trimmed(given["admin-key"]))
 
-    def run(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Ended:
-        """Run to the end, in the test's process if possible, which takes a tenth of the time.
-
-        An entry point, an interpreter or environment variables other than proxies need a separate process.
-        """
-        variables = {name: value or "" for name, value in (env or {}).items()}
-        is_prepared = (self.entrypoint, self.python) != (ENTRYPOINT, sys.executable)
-        if is_prepared or not all(READ_LATE.fullmatch(name) for name in variables):
-            with self.start(platform, env=env, **inputs) as running:
-                return running.wait()
-        with (
-            other_constants(self._constants),
-            mock.patch.dict(os.environ, variables, clear=True),
-            contextlib.chdir(self.workspace),
-            contextlib.redirect_stderr(io.StringIO()) as stderr,
-        ):
-            found = run_inside(
-                self._inputs(platform, inputs), workspace=self.workspace, clock=self.clock or Clock(), debug=self.debug
-            )
-        remember_output(stderr.getvalue(), where="stderr")
-        return replace(found, stderr=stderr.getvalue())
-
-    def export(self, platform: Simulator | str, *, env: Mapping[str, str | None] | None = None, **inputs: str) -> Ended:
-        """Run an export of `docs.example.com`, or of the inputs' domain, to the end."""
-        return self.run(platform, env=env, **{"domain": "docs.example.com", **inputs})
-
-    def set_constants(self, **values: float) -> None:
-        """Override constants in later runs; a name such as `http__retry__CONSTANT` includes the packages."""
-        self._constants |= values
-
-    def begin_with(self, statements: str) -> None:
-        """Run Python statements at the start of later runs."""
-        self.entrypoint = self._write_entrypoint(f"{statements}\n{ENTRYPOINT.read_text()}")
+    def run_process(self, platform: Simulator | str, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
+        """Run to the end in a separate process."""
+        with self.start(platform, env=env, **inputs) as running:
+            return running.wait()
 
     def _entrypoint_with_constants(self) -> Path:
-        assert self.entrypoint == ENTRYPOINT
         statements = "".join(
             f"    import docs_platform_action.{module}; docs_platform_action.{module}.{constant} = {value!r}\n"
-            for (module, _, constant), value in (
-                (name.replace("__", ".").rpartition("."), value) for name, value in self._constants.items()
-            )
+            for (module, _, constant), value in ((name.rpartition("."), value) for name, value in self.constants.items())
         )
-        text, late = ENTRYPOINT.read_text(), "    return main(signal_handler, clock)\n"
+        text, late = self.entrypoint.read_text(), "    return main(signal_handler, clock)\n"
         assert text.count(late) == 1
-        return self._write_entrypoint(text.replace(late, f"{statements}{late}"))
-
-    def _write_entrypoint(self, text: str) -> Path:
         file = self.workspace.parent / "entrypoint.py"
-        file.write_text(text)
+        file.write_text(text.replace(late, f"{statements}{late}"))
+        file.with_name("action.yml").write_text(ENTRYPOINT.with_name("action.yml").read_text())  # its defaults
         return file
 
-    def _inputs(self, platform: Simulator | str, inputs: Mapping[str, str]) -> dict[str, str]:
+    def _inputs(self, platform: Platform, inputs: Inputs) -> dict[str, str]:
         base_url = platform if isinstance(platform, str) else platform.base_url
         given = {name.replace("_", "-"): value for name, value in inputs.items()}
-        return {"admin-key": ADMIN_KEY, "base-url": base_url, **QUICK, **given}
+        quick = {} if isinstance(platform, VirtualPlatform) else QUICK
+        return {"admin-key": ADMIN_KEY, "base-url": base_url, **quick, **given}
+
+
+def run_virtually(
+    platform: VirtualPlatform,
+    inputs: Inputs,
+    *,
+    seed: int = 1,
+    idle_seconds: float = IDLE_SECONDS,
+    stream: io.StringIO | None = None,
+) -> Ended:
+    """Run the whole action to the end in virtual time in a new workspace, whose files are in `left`."""
+    given = {"base-url": API_URL, "admin-key": ADMIN_KEY, **inputs}
+    with tempfile.TemporaryDirectory(prefix="virtual-run-") as folder:
+        return run_in_process(
+            given,
+            workspace=Path(folder),
+            clock=platform.clock,
+            platform=platform,
+            seed=seed,
+            idle_seconds=idle_seconds,
+            stream=stream,
+        )
+
+
+def run_in_process(
+    inputs: Inputs,
+    *,
+    workspace: Path,
+    clock: VirtualClock,
+    platform: VirtualPlatform | None = None,
+    env: Mapping[str, str] | None = None,
+    debug: bool = False,
+    seed: int = 1,
+    idle_seconds: float = IDLE_SECONDS,
+    stream: io.TextIOBase | None = None,
+) -> Ended:
+    """Run the action to the end with the given inputs, and `action.yml`'s defaults for the others."""
+    given = with_defaults(inputs, ENTRYPOINT.with_name("action.yml"))
+    has_threads = platform is not None and "\n" in given["domain"].strip()
+    handler = InProcessHandler(clock, idle_seconds=idle_seconds if platform else None, has_threads=has_threads)
+    virtual = in_virtual_time(platform, seed=seed, thread=clock.Thread if has_threads else threading.Thread) if platform else None
+    output = stream or io.StringIO()
+    with (
+        tempfile.TemporaryDirectory(prefix="action-run-") as temporary,
+        contextlib.redirect_stderr(io.StringIO()) as stderr,
+        virtual or contextlib.nullcontext(),
+    ):
+        folder = Path(temporary)
+        environment = runner_environment(inputs=given, folder=folder, workspace=workspace, debug=debug) | dict(env or {})
+        exit_code = main.run(environment, output, handler, clock)  # type: ignore[arg-type]  # a text stream
+        found = ActionRun(
+            exit_code=exit_code,
+            stdout=output.getvalue() if isinstance(output, io.StringIO) else "",
+            stderr=stderr.getvalue(),
+            outputs=parse_outputs(read_text(folder / "output")),
+            summary=read_text(folder / "summary"),
+            left=left_files(folder) | (left_files(workspace) if platform else {}),
+        )
+    return ended_of(found, key=trimmed(environment.get("INPUT_ADMIN-KEY", "")))
+
+
+class InProcessHandler(SignalHandler):
+    """Runs the work without handling signals; in virtual time, also the main thread's idle loop.
+
+    They are threads of the clock if the work starts threads; otherwise the idle loop runs in the pauses of the work.
+    """
+
+    def __init__(self, clock: VirtualClock, *, idle_seconds: float | None = None, has_threads: bool = False) -> None:
+        """Leave the process's signal handlers alone."""
+        self._clock = clock
+        self._idle_seconds = idle_seconds
+        self._has_threads = has_threads
+
+    def run(self, work: Work) -> None:
+        if self._idle_seconds is None:
+            work.run()
+        elif not self._has_threads:
+            self._clock.call_every(self._idle_seconds, work.tick)
+            work.run()
+        else:
+            self._run_beside(work, self._idle_seconds)
+
+    def _run_beside(self, work: Work, idle_seconds: float) -> None:
+        over = threading.Event()
+
+        def main_thread() -> None:
+            while not over.is_set():
+                self._clock.sleep(idle_seconds)
+                work.tick()
+
+        def until_over() -> None:
+            try:
+                work.run()
+            finally:
+                over.set()
+
+        self._clock.run(until_over, main_thread)
+
+
+@contextlib.contextmanager
+def in_virtual_time(platform: VirtualPlatform, *, seed: int, thread: type[threading.Thread]) -> Iterator[None]:
+    """Replace the action's transport and threads with virtual ones, and seed its random numbers."""
+    random_state = random.getstate()
+    random.seed(seed)
+    with (
+        mock.patch.object(main, "Transport", return_value=platform),
+        mock.patch.object(main, "create_ssl_context", return_value=None),  # reading all authorities takes longer than a run
+        mock.patch.object(runner, "threading", SimpleNamespace(Lock=threading.Lock, Thread=thread)),
+    ):
+        try:
+            yield
+        finally:
+            random.setstate(random_state)
+
+
+@contextlib.contextmanager
+def other_constants(values: Mapping[str, float]) -> Iterator[None]:
+    """Override constants of the package, such as `http.retry.MAX_PAUSE_SECONDS`."""
+    with contextlib.ExitStack() as stack:
+        for name, value in values.items():
+            module, _, constant = name.rpartition(".")
+            stack.enter_context(mock.patch.object(importlib.import_module(f"docs_platform_action.{module}"), constant, value))
+        yield
 
 
 def shell_python(folder: Path, script: str) -> Path:

@@ -37,18 +37,18 @@ class Authority:
     certificate: Path
     key: Path
 
-    def issue(self, address: str, *, expired: bool = False) -> ssl.SSLContext:
+    def issue(self, address: str) -> ssl.SSLContext:
         """Return the TLS context of a server at an IP address."""
-        extensions = f"subjectAltName = IP:{address}\n"
-        certificate, key = _sign(self, f"leaf-{address}-{expired}", extensions, expired=expired)
+        config, request, added = (self.folder / f"{address}.{kind}" for kind in ("cnf", "csr", "ext"))
+        certificate, key = self.folder / f"{address}.pem", self.folder / f"{address}.key"
+        config.write_text(_CONFIG.format(options="", name="Server", extensions=""))
+        added.write_text(f"subjectAltName = IP:{address}\n")
+        _openssl("req", "-new", *_KEY, "-keyout", key, "-out", request, "-config", config)
+        signer = ("-CA", self.certificate, "-CAkey", self.key, "-CAcreateserial")
+        _openssl("x509", "-req", "-in", request, *signer, "-out", certificate, "-days", "30", "-extfile", added)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
         return context
-
-    def intermediate(self) -> "Authority":
-        """Return an authority that this one has signed."""
-        certificate, key = _sign(self, "intermediate", "basicConstraints = critical, CA:TRUE\nkeyUsage = keyCertSign\n")
-        return Authority(folder=self.folder, certificate=certificate, key=key)
 
 
 def make_root(folder: Path, extensions: str) -> Authority:
@@ -57,27 +57,6 @@ def make_root(folder: Path, extensions: str) -> Authority:
     config.write_text(_CONFIG.format(options="x509_extensions = extensions", name="Root", extensions=extensions))
     _openssl("req", "-x509", *_KEY, "-keyout", key, "-out", certificate, "-config", config, "-days", "30")
     return Authority(folder=folder, certificate=certificate, key=key)
-
-
-def _sign(authority: Authority, name: str, extensions: str, *, expired: bool = False) -> tuple[Path, Path]:
-    folder = authority.folder
-    config, request, added = folder / f"{name}.cnf", folder / f"{name}.csr", folder / f"{name}.ext"
-    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-    config.write_text(_CONFIG.format(options="", name=name, extensions=""))
-    added.write_text(extensions)
-    _openssl("req", "-new", *_KEY, "-keyout", key, "-out", request, "-config", config)
-    signer = ("-CA", authority.certificate, "-CAkey", authority.key, "-CAcreateserial")
-    _openssl("x509", "-req", "-in", request, *signer, "-out", certificate, *_dates(expired=expired), "-extfile", added)
-    return certificate, key
-
-
-def _dates(*, expired: bool) -> tuple[str, ...]:
-    """Return the options for a certificate's dates. OpenSSL 3.4 has options for dates, and rejects a negative number of days."""
-    if not expired:
-        return ("-days", "30")
-    options = subprocess.run(["openssl", "x509", "-help"], capture_output=True, text=True, check=False).stderr
-    has_dates = "-not_after" in options
-    return ("-not_before", "20200101000000Z", "-not_after", "20200102000000Z") if has_dates else ("-days", "-1")
 
 
 def _openssl(*arguments: str | Path) -> None:

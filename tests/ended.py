@@ -1,6 +1,7 @@
-"""The result of a run of the action. Everything that a run leaves is also searched for the key."""
+"""The result of a run of the action. Everything that a run leaves is searched for the key."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +10,8 @@ from typing import Any
 from admin_api_simulator.runner import ActionRun
 from docs_platform_action.redaction import MIN_SECRET_LENGTH
 from tests.commands import Command, commands_in, lines_of
-from tests.engine import remember_output
 from tests.keys import ADMIN_KEY
-from tests.search import SEARCH
+from tests.leaks import leaked
 
 ENTRYPOINT = Path(__file__).parents[1] / "entrypoint.py"
 
@@ -58,22 +58,28 @@ class Ended:
         return self.outputs.get("failureReason")
 
     @property
+    def end(self) -> tuple[int, str | None]:
+        """The exit code and the `failureReason`."""
+        return self.exit_code, self.reason
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        return list(json.loads(self.outputs["results"]))
+
+    @property
     def result(self) -> dict[str, Any]:
         """The single job in `results`."""
-        (row,) = json.loads(self.outputs["results"])
-        return dict(row)
+        (row,) = self.results
+        return row
 
 
-def search_and_convert(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
-    """Return a run's result, and register everything that it left for the search for keys and links."""
+def ended_of(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
+    """Return a run's result. Raises AssertionError if the key is anywhere but in the command that masks it."""
     if len(key) >= MIN_SECRET_LENGTH:
-        SEARCH.keys.add(key)
-    for where, text in {"stdout": run.stdout, "stderr": run.stderr, "the summary": run.summary}.items():
-        remember_output(text, where=where)
-    for name, text in run.outputs.items():
-        remember_output(text, where=f"the output {name}", holds_links=True)
-    for name, content in run.left.items():
-        remember_output(content.decode("latin-1"), where=f"the file {name}")
+        for text in (run.stdout, run.stderr, run.summary, *run.outputs.values()):
+            without_key(text, key)
+        for content in run.left.values():
+            without_key(content.decode("latin-1"), key)
     return Ended(
         exit_code=run.exit_code,
         stdout=run.stdout,
@@ -83,3 +89,10 @@ def search_and_convert(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
         key=key,
         left=run.left,
     )
+
+
+def without_key(text: str, key: str = ADMIN_KEY) -> str:
+    """Return a text that people or later steps would see. Raises AssertionError if it has the key in any promised form."""
+    shown = re.sub("^::add-mask::.*$", "", text, flags=re.MULTILINE)
+    assert leaked(key, shown) == [], f"the key is shown in {shown[:2000]!r}"
+    return text

@@ -14,8 +14,6 @@ from typing import IO, NoReturn
 
 import pytest
 
-from tests.search import SEARCH
-
 ROOT = Path(__file__).parents[1]
 LABEL = "docs-platform-action-tests"
 JOB_IMAGE = "act-job:latest"
@@ -33,15 +31,6 @@ PUBLISHED = (
     "src",
 )
 """The files that are published as the action, including the simulator, so that tests can check that it stays out of the image."""
-
-
-def remember_output(text: str, *, where: str = "a text", holds_links: bool = False) -> str:
-    """Register a text that people or later steps would see for the search after the test, and return it unchanged.
-
-    Only outputs hold links, and the logs of workflows that print them.
-    """
-    SEARCH.remember(text, where=where, holds_links=holds_links)
-    return text
 
 
 def need_engine(what: str) -> None:

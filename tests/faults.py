@@ -1,4 +1,4 @@
-"""The faults that tests play: one table for the unit tests, the integration tests, the fault matrix and its page."""
+"""The faults that tests play: one table for the unit tests and the scenarios."""
 
 import socket
 import ssl
@@ -36,7 +36,6 @@ class Nature(Enum):
     UNTRUSTED = auto()
     LOST = auto()
     HARMLESS = auto()
-    ENDLESS = auto()
     TOO_SHORT = auto()
     REDIRECT = auto()
     ODD_REDIRECT = auto()
@@ -55,11 +54,10 @@ class Nature(Enum):
 class Row:
     """A fault. `trouble` is an error of the connection, or what the simulator does instead of its normal response.
 
-    `change` makes the body out of the normal JSON. What has neither, only a raw socket can play (`tests/reliability/plays.py`).
+    `change` makes the body out of the normal JSON.
     """
 
     name: str
-    group: str
     nature: Nature
     trouble: OSError | Fault | None = None
     change: Callable[[str], bytes] | None = None
@@ -93,55 +91,21 @@ _CONNECTION: Final[dict[str, tuple[Nature, OSError]]] = {
     "certificate of another host": (Nature.UNTRUSTED, _untrusted(62, "hostname mismatch")),
 }
 
-_RESPONSE: Final[dict[str, tuple[Nature, Fault | None]]] = {
+_RESPONSE: Final[dict[str, tuple[Nature, Fault]]] = {
     "no response (read timeout)": (Nature.LOST, Fault(delay_seconds=3600.0)),
-    "reset before the response": (Nature.LOST, None),
-    "reset in the response": (Nature.LOST, None),
-    "reset after the response": (Nature.HARMLESS, None),
     "empty response": (Nature.LOST, Fault(cut="before_response", processed=True)),
     "half a header": (Nature.LOST, Fault(cut="in_headers")),
     "half a body": (Nature.LOST, Fault(cut="in_body")),
     "not HTTP": (Nature.LOST, Fault(raw=b"SSH-2.0-server\r\n")),
     "endless header": (Nature.LOST, Fault(raw=b"HTTP/1.1 200 OK\r\n" + b"X-More: and more\r\n" * 10_000)),
-    "endless body": (Nature.ENDLESS, None),
     "one byte a second": (Nature.LOST, Fault(drip_seconds=1.0)),
     "`Content-Length` too long": (Nature.LOST, Fault(headers={"Content-Length": "2000000"})),
     "`Content-Length` too short": (Nature.TOO_SHORT, Fault(headers={"Content-Length": "20"})),
-    "cut without a length": (Nature.LOST, None),
     "chunk of negative size": (Nature.LOST, Fault(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n{}")),
-    "two responses": (Nature.HARMLESS, None),
     "invalid gzip": (Nature.LOST, Fault(headers={"Content-Encoding": "gzip"})),
-    "1xx before the response": (Nature.LOST, None),
     "endless 1xx": (Nature.LOST, Fault(raw=b"HTTP/1.1 102 Processing\r\n\r\n" * 1000)),
 }
 
-_PHRASES: Final = {  # from RFC 9110 and related RFCs; Python's phrases depend on its version
-    301: "Moved Permanently",
-    302: "Found",
-    303: "See Other",
-    304: "Not Modified",
-    305: "Use Proxy",
-    306: "",
-    307: "Temporary Redirect",
-    308: "Permanent Redirect",
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    408: "Request Timeout",
-    409: "Conflict",
-    410: "Gone",
-    413: "Content Too Large",
-    422: "Unprocessable Content",
-    425: "Too Early",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    501: "Not Implemented",
-    502: "Bad Gateway",
-    503: "Service Unavailable",
-    504: "Gateway Timeout",
-    599: "",
-}
 _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
 _FINAL: Final = (400, 401, 403, 404, 409, 410, 413, 422)
 _TEMPORARY: Final = (408, 425, 500, 501, 503, 504, 599)
@@ -182,20 +146,16 @@ _BODIES: Final[dict[str, tuple[Nature, Fault | Callable[[str], bytes]]]] = {
 
 def _statuses() -> list[Row]:
     natures = dict.fromkeys(_FINAL, Nature.REFUSED) | dict.fromkeys(_TEMPORARY, Nature.LOST) | {429: Nature.NOT_PROCESSED}
-    rows = {_phrase(status): (natures[status], _status(status)) for status in sorted(natures)}
-    rows["502 Bad Gateway, HTML"] = (Nature.LOST, Fault(status=502, body="<html><h1>502 Bad Gateway</h1></html>", headers=HTML))
-    rows["403 Forbidden, HTML"] = (Nature.BLOCKED, Fault(status=403, body="<html><h1>Attention</h1></html>", headers=HTML))
+    rows = {str(status): (natures[status], _status(status)) for status in sorted(natures)}
+    rows["502, HTML"] = (Nature.LOST, Fault(status=502, body="<html><h1>502 Bad Gateway</h1></html>", headers=HTML))
+    rows["403, HTML"] = (Nature.BLOCKED, Fault(status=403, body="<html><h1>Attention</h1></html>", headers=HTML))
     for kind, (after_429, after_503, headers) in _RETRY_AFTER.items():
         for status, nature in ((429, after_429), (503, after_503)):
-            rows[f"{_phrase(status)}, `Retry-After`: {kind}"] = (nature, _status(status, **headers))
-    rows["204 No Content"] = (Nature.FOREIGN, Fault(status=204))
-    rows["101 Switching Protocols"] = (Nature.LOST, Fault(raw=b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"))
+            rows[f"{status}, `Retry-After`: {kind}"] = (nature, _status(status, **headers))
+    rows["204"] = (Nature.FOREIGN, Fault(status=204))
+    rows["101"] = (Nature.LOST, Fault(raw=b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"))
     rows["999"] = (Nature.LOST, Fault(raw=b"HTTP/1.1 999 Who Knows\r\nContent-Length: 0\r\n\r\n"))
-    return [Row(name=name, group="Statuses", nature=nature, trouble=fault) for name, (nature, fault) in sorted(rows.items())]
-
-
-def _phrase(status: int) -> str:
-    return f"{status} {_PHRASES[status]}".strip()
+    return [Row(name=name, nature=nature, trouble=fault) for name, (nature, fault) in sorted(rows.items())]
 
 
 def _status(status: int, **headers: str) -> Fault:
@@ -203,12 +163,11 @@ def _status(status: int, **headers: str) -> Fault:
 
 
 FAULTS: Final[tuple[Row, ...]] = (
-    *(Row(name=name, group="The connection", nature=nature, trouble=error) for name, (nature, error) in _CONNECTION.items()),
-    *(Row(name=name, group="The response", nature=nature, trouble=fault) for name, (nature, fault) in _RESPONSE.items()),
+    *(Row(name=name, nature=nature, trouble=error) for name, (nature, error) in _CONNECTION.items()),
+    *(Row(name=name, nature=nature, trouble=fault) for name, (nature, fault) in _RESPONSE.items()),
     *(
         Row(
-            name=f"{_phrase(status)}, {name}",
-            group="Redirects",
+            name=f"{status}, {name}",
             nature=Nature.REDIRECT if status in _FOLLOWED else Nature.ODD_REDIRECT,
             trouble=Fault(status=status, headers={"Location": location}),
         )
@@ -217,10 +176,9 @@ FAULTS: Final[tuple[Row, ...]] = (
     ),
     *_statuses(),
     *(
-        Row(name=f"200 with {name}", group="Bodies", nature=nature, trouble=how)
+        Row(name=f"200 with {name}", nature=nature, trouble=how)
         if isinstance(how, Fault)
-        else Row(name=f"200 with {name}", group="Bodies", nature=nature, change=how)
+        else Row(name=f"200 with {name}", nature=nature, change=how)
         for name, (nature, how) in _BODIES.items()
     ),
 )
-BY_NAME: Final[Mapping[str, Row]] = {row.name: row for row in FAULTS}

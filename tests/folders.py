@@ -1,4 +1,4 @@
-"""Reads folders for comparison, finds the files in them that this process has open, and limits the size of files."""
+"""Reads folders for comparison, and limits the size of files."""
 
 import contextlib
 import os
@@ -19,15 +19,6 @@ def read_tree(folder: Path) -> Tree:
             node = os.readlink(path) if path.is_symlink() else None if name in folders else path.read_bytes()  # noqa: PTH115  # `Path` normalizes it
             tree[str(path.relative_to(folder))] = node
     return dict(sorted(tree.items()))
-
-
-def open_below(folder: Path) -> list[Path]:
-    """Return what this process has open in a folder. Threads of earlier tests do not change it, unlike a count of descriptors."""
-    found = []
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed since, such as the listing's own
-            found.append(descriptor.readlink())
-    return [path for path in found if path.is_relative_to(folder)]
 
 
 @contextlib.contextmanager

@@ -97,6 +97,8 @@ class VirtualPlatform(VirtualTransport):
     network: with a timeout, or given up. `options` are the simulator's.
     """
 
+    base_url = API_URL
+
     def __init__(
         self,
         clock: VirtualClock,
@@ -107,30 +109,21 @@ class VirtualPlatform(VirtualTransport):
         **options: Any,
     ) -> None:
         super().__init__()
-        self._clock = clock
+        self.clock = clock
         self._trouble = trouble
         self._seconds = seconds
         simulated = SimulatorClock(monotonic=clock.monotonic, now=clock.now)
         simulator = Simulator(**{"key": ADMIN_KEY, "clock": simulated, **options})
         self.simulator = simulator.open(api=API_URL, storage=storage_url)
-        self.under_way = self.max_under_way = 0
 
     def respond(self, sent: Sent) -> requests.Response:
-        self.under_way += 1
-        self.max_under_way = max(self.max_under_way, self.under_way)
-        try:
-            return self._exchange(sent)
-        finally:
-            self.under_way -= 1
-
-    def _exchange(self, sent: Sent) -> requests.Response:
         exchange, trouble = sent.exchange, self._trouble(sent)
         if isinstance(trouble, OSError):
             timed_out = isinstance(trouble, TimeoutError)
             self._wait(exchange, exchange.timeouts.connect_seconds if timed_out else self._seconds(sent))
             raise requests.ConnectTimeout if timed_out else _connection_error(trouble)
         exchange.begin()
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         self._wait(exchange, self._seconds(sent), idle_seconds=exchange.timeouts.idle_seconds)
         reply = self.simulator.reply(
             method=sent.method, url=sent.url, headers=sent.headers, body=sent.body or b"", at=began, fault=trouble
@@ -149,7 +142,7 @@ class VirtualPlatform(VirtualTransport):
     def _wait(self, exchange: Exchange, seconds: float, *, idle_seconds: float = float("inf")) -> None:
         """Wait for a connection, or a byte. Raises `ReadTimeout` if that takes too long, and gives up an exchange in the end."""
         waited = min(seconds, idle_seconds, exchange.remaining_seconds)
-        self._clock.sleep(waited)
+        self.clock.sleep(waited)
         exchange.remaining_seconds -= waited
         if exchange.remaining_seconds <= 0:
             raise exchange.give_up()

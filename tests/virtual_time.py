@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -25,8 +24,6 @@ STUCK_SECONDS = 20.0
 
 MAX_PAUSES = 2_000_000
 """Maximum pauses; a test with more has a thread that wakes up in an endless loop."""
-
-MAX_KEPT_PAUSES = 1000
 
 
 class StuckError(AssertionError):
@@ -80,8 +77,6 @@ class VirtualClock(Clock):
         self._failures: list[BaseException] = []
         self._stuck: str | None = None
         self._queued = 0
-        self._pauses: deque[float] = deque(maxlen=MAX_KEPT_PAUSES)
-        self.on_sleep: Callable[[], None] = _nothing
         clock = self
 
         class Thread(threading.Thread):
@@ -105,11 +100,6 @@ class VirtualClock(Clock):
         """Seconds since the clock was created."""
         return self.monotonic() - BEGINNING
 
-    @property
-    def pauses(self) -> list[float]:
-        """The lengths of the last sleeps, in seconds."""
-        return [*self._pauses]
-
     def monotonic(self) -> float:
         real = (time.monotonic() - self._began_really) * self._real_rate if self._real_rate else 0.0
         return self._now + real
@@ -132,10 +122,7 @@ class VirtualClock(Clock):
 
     def sleep(self, seconds: float) -> None:
         self.cancellation.check()
-        self.on_sleep()
         worker: _Worker | None = getattr(self._own, "worker", None)
-        if seconds > 0:
-            self._pauses.append(seconds)
         if worker is not None:
             self._sleep_in_turn(worker, max(seconds, 0.0))
         elif self._workers:

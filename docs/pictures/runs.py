@@ -8,8 +8,8 @@ from typing import Final
 
 from admin_api_simulator import ExportPlan
 from admin_api_simulator.site import build_archive, site_files
+from tests.action import run_virtually
 from tests.virtual_platform import VirtualPlatform
-from tests.virtual_run import run_virtually
 from tests.virtual_time import VirtualClock
 
 STORAGE_URL: Final = "https://exports.example-storage.com"
@@ -120,4 +120,4 @@ def summary_of(scene: Scene) -> str:
         createdAt="2026-05-04T11:59:41Z",
         prLink="https://github.com/acme/docs/pull/128",
     )
-    return run_virtually(platform, clock, scene.inputs, idle_seconds=IDLE_SECONDS).summary
+    return run_virtually(platform, scene.inputs, idle_seconds=IDLE_SECONDS).summary

@@ -11,7 +11,8 @@ from pathlib import Path
 import yaml
 
 from admin_api_simulator.runner import parse_outputs, read_text, variable_of, with_defaults
-from tests.engine import LABEL, ROOT, docker, remember_output, remove_labelled_containers
+from tests.ended import without_key
+from tests.engine import LABEL, ROOT, docker, remove_labelled_containers
 
 FOLDERS = {
     "runner_temp": "/github/runner_temp",
@@ -65,7 +66,7 @@ class Step:
         self._summary = summary
 
     def log(self) -> str:
-        return remember_output(read_text(self._log), where="the log")
+        return without_key(read_text(self._log))
 
     def wait_for_log(self, text: str, *, timeout_seconds: float = 300) -> None:
         deadline = time.monotonic() + timeout_seconds
@@ -82,7 +83,7 @@ class Step:
 
     def processes(self) -> str:
         """Return the command lines of the step's processes."""
-        return remember_output(docker("top", self.name, "-eo", "pid,args", "-ww"), where="the processes' arguments")
+        return without_key(docker("top", self.name, "-eo", "pid,args", "-ww"))
 
     def changed_files(self) -> list[str]:
         """Return the step's changes in its container's file system."""
@@ -96,8 +97,8 @@ class Step:
         return Ended(
             exit_code=exit_code,
             log=self.log(),
-            outputs=parse_outputs(remember_output(read_text(self._output), where="the outputs", holds_links=True)),
-            summary=remember_output(read_text(self._summary), where="the summary"),
+            outputs=parse_outputs(without_key(read_text(self._output))),
+            summary=without_key(read_text(self._summary)),
         )
 
 

@@ -22,7 +22,8 @@ import yaml
 from admin_api_simulator import Simulator
 from admin_api_simulator.runner import parse_outputs, read_text, variable_of, with_defaults
 from tests.container.runner import FIXED_VARIABLES, GRACE_SECONDS
-from tests.engine import LABEL, ROOT, docker, remember_output, remove_labelled_containers
+from tests.ended import without_key
+from tests.engine import LABEL, ROOT, docker, remove_labelled_containers
 from tests.keys import ADMIN_KEY
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
@@ -75,13 +76,13 @@ class Pod:
         self._start(["exec", self.name, "sh", "-e", "/__w/_temp/step.sh"], {})
 
     def log(self) -> str:
-        return remember_output(read_text(self._log), where="the log")
+        return without_key(read_text(self._log))
 
     def outputs(self) -> dict[str, str]:
         """Return the outputs in the step's container, whether or not the hook copies them back."""
         candidates = (self.github / "file_commands/output", self.work / "_temp/_runner_file_commands/output")
         text = "".join(read_text(file) for file in candidates if file.exists())
-        return parse_outputs(remember_output(text, where="the outputs", holds_links=True))
+        return parse_outputs(without_key(text))
 
     def wait(self, *, timeout_seconds: float = 300) -> int:
         assert self._client is not None
@@ -106,7 +107,7 @@ class Pod:
 
     def processes(self) -> list[str]:
         """Return the command lines of the container's processes."""
-        listed = remember_output(docker("top", self.name, "-eo", "pid,args", "-ww"), where="the processes' arguments")
+        listed = without_key(docker("top", self.name, "-eo", "pid,args", "-ww"))
         return [line.split(maxsplit=1)[1] for line in listed.splitlines()[1:]]
 
     def signal_action(self, name: str) -> None:

@@ -11,17 +11,8 @@ from tests.image_python import find_image_python
 
 pytestmark = pytest.mark.timeout(1200)
 
-TLS_ARCHIVES_AND_SOCKETS = (
-    *("tests/unit/bundle/test_corpus.py", "tests/unit/bundle/test_archive.py", "tests/unit/bundle/test_tree.py"),
-    *("tests/unit/http/test_transport.py", "tests/integration/test_given_up.py"),
-    *("tests/integration/test_cut_bodies.py", "tests/integration/test_corpus.py", "tests/integration/test_targets.py"),
-    "tests/integration/test_tls.py",
-)
-EVERYTHING = (
-    *("tests/unit", "tests/integration", "tests/fuzz", "--ignore=tests/unit/release"),
-    "--deselect=tests/fuzz/test_other_tools.py::test_no_tool_is_missing",
-)
-"""Everything that the image runs. A release runs elsewhere, and needs git; of the tools for archives, the image has GNU tar."""
+TLS_ARCHIVES_AND_SOCKETS = ("tests/unit/bundle", "tests/unit/http", "tests/corpus", "tests/scenarios/test_network.py")
+EVERYTHING = ("tests/unit", "tests/corpus", "tests/scenarios", "tests/fuzz")
 
 
 @pytest.fixture(scope="module")

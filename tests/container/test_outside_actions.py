@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from admin_api_simulator import Simulator
-from tests.engine import LABEL, docker, remember_output, remove_labelled_containers
+from tests.ended import without_key
+from tests.engine import LABEL, docker, remove_labelled_containers
 from tests.keys import ADMIN_KEY
 from tests.outside_page import block, gitlab_job, jenkins_script
-from tests.search import SEARCH
 from tests.shells import source
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
@@ -70,7 +70,7 @@ class Machine:
         with self.start(script, env=env, shell=shell) as process:
             printed, _ = process.communicate(timeout=300)
         assert [*self.temporary.iterdir()] == [], "the file with the key is removed"
-        return process.returncode, remember_output(printed, where="what the script printed")
+        return process.returncode, without_key(printed)
 
     def container(self) -> str:
         """Return the container's ID, after waiting for the first reading of its job."""
@@ -167,7 +167,6 @@ OTHER_KEY = "adm_0ther-51b7e2f80c6d"
 def test_names_with_underscores_are_inputs_and_the_key_is_hidden_in_both_forms(
     image: str, platform: Simulator, keys: Mapping[str, str], exit_code: int
 ) -> None:
-    SEARCH.keys.add(OTHER_KEY)
     inputs = {"INPUT_BASE_URL": platform.base_url, "INPUT_POLL_INTERVAL": "100ms", "INPUT_DOMAIN": "docs.example.com"}
     echoed = {f"INPUT_{key.upper()}": "x" for key in keys.values()}  # a warning lists the names that are not inputs
     options = [argument for name, value in {**inputs, **keys, **echoed}.items() for argument in ("-e", f"{name}={value}")]
@@ -180,7 +179,7 @@ def test_names_with_underscores_are_inputs_and_the_key_is_hidden_in_both_forms(
         check=False,
     )
 
-    printed = remember_output(ended.stdout + ended.stderr, where="what the container printed")
+    printed = without_key(ended.stdout + ended.stderr)
     assert (ended.returncode, platform.count("start_export")) == (exit_code, 1 - exit_code), printed
     assert printed.count("`***`") == 1, printed  # names that are hidden look the same, and are listed once
 
@@ -233,9 +232,9 @@ class TestLongExport:
         assert process.returncode == 143, printed
         assert (outputs["failureReason"], outputs["status"] in {"queued", "running"}) == ("cancelled", True)
         assert printed.endswith(f"INPUT_MODE=collect and INPUT_JOB_ID={outputs['jobId']}\n")
-        remember_output(printed, where="what the script printed")
+        without_key(printed)
         assert modes == [0o600]
-        assert "--env-file" in remember_output(processes, where="the process list")
+        assert "--env-file" in without_key(processes)
         assert f"INPUT_ADMIN_KEY={ADMIN_KEY}" in inspected, "the page says so"
 
 

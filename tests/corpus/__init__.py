@@ -1,0 +1,35 @@
+"""Archives of real packers, each with the tree that it unpacks to; README.md says how they were made."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Final
+
+from tests.folders import Tree
+
+FOLDER: Final = Path(__file__).parent
+_MANIFEST: Final = json.loads((FOLDER / "manifest.json").read_text("utf-8"))
+
+ACCEPTED: Final = {name: entry["tree"] for name, entry in _MANIFEST["archives"].items() if "tree" in entry}
+"""The name of each archive's tree, by the name of the archive."""
+
+REFUSED: Final = {name: entry["refused"] for name, entry in _MANIFEST["archives"].items() if "refused" in entry}
+"""Why an archive is refused, as kinds of refusals in `tests/archives.py`."""
+
+
+def read(name: str) -> bytes:
+    """Return an archive."""
+    return (FOLDER / "archives" / name).read_bytes()
+
+
+def expected(name: str) -> dict[str, str | None]:
+    """Return the digests of the files that an archive unpacks to, `-> target` for a link, `None` for a folder."""
+    return dict(_MANIFEST["trees"][ACCEPTED[name]])
+
+
+def digests(tree: Tree) -> dict[str, str | None]:
+    """Return an unpacked tree in that form."""
+    return {
+        path: None if node is None else f"-> {node}" if isinstance(node, str) else hashlib.sha256(node).hexdigest()
+        for path, node in tree.items()
+    }

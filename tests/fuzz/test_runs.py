@@ -1,122 +1,96 @@
-"""Whole runs on a platform with arbitrary responses: each ends as the contract allows."""
+"""Whole runs in virtual time on a platform with arbitrary responses and errors: each ends as the contract allows, and in time."""
 
-import json
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
+import socket
 from typing import Any, Final
 
-import pytest
-from hypothesis import example
 from hypothesis import strategies as st
 
-from admin_api_simulator import Fault, Simulator
+from admin_api_simulator import Fault
 from docs_platform_action.errors import ActionError
-from tests.archives import HOSTILE, KINDS, SMALL_SITE
+from tests.action import run_virtually
+from tests.archives import KINDS, SMALL_SITE
 from tests.fuzz import fuzz
-from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes
-from tests.fuzz.test_answers import GOOD, contents, spelled, values
-from tests.fuzz.test_retry_after import statuses
-from tests.fuzz.test_retry_after import values as header_values
-from tests.inside import run_inside
-from tests.keys import ADMIN_KEY
+from tests.fuzz.mutation import mutated_bytes
+from tests.fuzz.test_answers import contents, encoded, header_values
+from tests.virtual_platform import Sent, VirtualPlatform
+from tests.virtual_time import VirtualClock
 
-REASONS: Final = {kind.failure_reason for kind in ActionError.__subclasses__()}
-ENDS: Final = {*REASONS, None} - {"internal-error", "cancelled", "invalid-input", "no-pull-request"}
+REASONS: Final = {kind.failure_reason for kind in ActionError.__subclasses__()} - {"internal-error", "cancelled", "invalid-input"}
+TIMEOUT: Final = 60
+TOLERANCE: Final = 30
+LONGEST_SECONDS: Final = 20 * 60.0
+"""The longest run of one domain with the inputs below: the limits of docs/how-it-waits.md, with renewed links."""
 
-answered = st.builds(
-    lambda good, other: spelled({**good, **other}, doubled=False, plain=True).encode("utf-8", "replace"),
-    st.sampled_from(GOOD),
-    st.dictionaries(
-        st.sampled_from(["jobId", "status", "progress", "pageCount", "bundleUrl", "expiresAt", "error"]), values, max_size=2
-    ),
-)
-odd = st.sampled_from([b"[]", b"null", b"1", b'"text"', b'{"error": ["x"]}', b'{"error": {"message": 1}}', b""])
 headers = st.dictionaries(
-    st.sampled_from(["Retry-After", "Date", "Location", "X-Request-Id", "Content-Type", "ETag"]),
-    st.one_of(header_values, st.sampled_from(HOSTILE_TEXTS)).filter(lambda text: text.isprintable() and text.isascii()),
+    st.sampled_from(["Retry-After", "Location", "X-Request-Id", "Content-Type", "ETag"]),
+    header_values.filter(lambda text: text.isprintable() and text.isascii()),
     max_size=2,
 )
-answers = st.one_of(
-    st.none(),
-    st.builds(lambda body, found: Fault(status=200, body=body, headers=found), answered | contents | odd, headers),
-    st.builds(
-        lambda status, body, found: Fault(status=status, body=body, headers=found),
-        statuses.filter(lambda status: 200 <= status < 600),
-        answered | contents | odd,
-        headers,
-    ),
+responses = st.builds(
+    lambda status, body, found: Fault(status=status, body=body, headers=found),
+    st.sampled_from([200, 200, 200, 202, 302, 400, 404, 409, 429, 500, 503]),
+    encoded | contents | st.sampled_from([b"", b"[]", b"null", b'"text"', b'{"error": {"message": 1}}']),
+    headers,
 )
-archives = st.one_of(
-    st.none(),
-    st.builds(
-        lambda body: Fault(status=200, body=body),
-        mutated_bytes(st.sampled_from([KINDS["tar.gz"](SMALL_SITE), KINDS["zip"](SMALL_SITE)])),
-    ),
-    st.builds(
-        lambda body: Fault(status=200, body=body), st.sampled_from([body for body, _ in HOSTILE.values() if len(body) < 20_000])
-    ),
-    answers,
+archives = mutated_bytes(st.sampled_from([KINDS["tar.gz"](SMALL_SITE), KINDS["zip"](SMALL_SITE)]))
+downloads = responses | st.builds(lambda body: Fault(status=200, body=body), archives)
+errors = st.sampled_from(
+    [
+        *(ConnectionRefusedError(111, "refused"), socket.gaierror(socket.EAI_NONAME, "unknown"), TimeoutError()),
+        *(Fault(cut="before_response"), Fault(cut="in_body"), Fault(delay_seconds=10**6)),
+    ]
 )
+OPERATIONS: Final = ("start", "read", "bundle", "download")
 
 
-@pytest.fixture(scope="module")
-def platform() -> Iterator[Simulator]:
-    with Simulator(key=ADMIN_KEY, export_seconds=0.0) as simulator:
-        yield simulator
+class Troubled:
+    """What happens to the requests of each operation, in turn; then they succeed."""
+
+    def __init__(self, troubles: dict[str, list[Any]]) -> None:
+        self._left = {operation: list(turns) for operation, turns in troubles.items()}
+
+    def __call__(self, sent: Sent) -> Any:
+        is_api = sent.url.startswith(VirtualPlatform.base_url)
+        is_post = sent.method == "POST"
+        kind = "download" if not is_api else "bundle" if sent.target.endswith("/bundle") else "start" if is_post else "read"
+        return self._left[kind].pop(0) if self._left.get(kind) else None
 
 
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("workspace")
+def turns(strategy: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(st.none() | errors | strategy, max_size=most)
 
 
 @fuzz(
-    "whole runs",
-    start=st.lists(answers, max_size=1),
-    readings=st.lists(answers, max_size=3),
-    bundles=st.lists(answers, max_size=2),
-    downloads=st.lists(archives, max_size=2),
+    250,
+    troubles=st.fixed_dictionaries(
+        {
+            "start": turns(responses, 1),
+            "read": turns(responses, 4),
+            "bundle": turns(responses, 2),
+            "download": turns(downloads, 3),
+        }
+    ),
+    domains=st.integers(1, 4),
+    seed=st.integers(0, 99),
 )
-@example([], [], [], [])
-@example([], [], [], [Fault(status=200, body=HOSTILE["tar that leads out"][0])])
-@example([Fault(status=400, body=b"[]")], [], [], [])
-@example([], [Fault(json={"status": "running", "pageCount": [], "progress": {}})], [], [])
-def test_every_run_ends_as_the_contract_allows(
-    platform: Simulator,
-    workspace: Path,
-    start: list[Any],
-    readings: list[Any],
-    bundles: list[Any],
-    downloads: list[Any],
-) -> None:
-    for operation, turns in (
-        ("start_export", start),
-        ("read_export", readings),
-        ("make_bundle", bundles),
-        ("download", downloads),
-    ):
-        platform.script(operation, *turns)
+def test_every_run_ends_as_the_contract_allows(troubles: dict[str, list[Any]], domains: int, seed: int) -> None:
+    clock = VirtualClock(seed=seed)
+    platform = VirtualPlatform(clock, trouble=Troubled(troubles))
     inputs = {
-        "base-url": platform.base_url,
-        "admin-key": ADMIN_KEY,
-        "domain": "docs.example.com",
-        "timeout": "120s",
-        "outage-tolerance": "20s",
-        "bundle-path": "bundle",
-        "site-path": "site",
-        "values-file": "values.yaml",
+        "domain": "\n".join(f"docs-{number}.example.com" for number in range(domains)),
+        "timeout": f"{TIMEOUT}s",
+        "outage-tolerance": f"{TOLERANCE}s",
+        "bundle-path": "{domain}.bundle",
+        "site-path": "sites/{domain}",
     }
 
-    ended = run_inside(inputs, workspace=workspace)
+    ended = run_virtually(platform, inputs, seed=seed)
 
-    site = workspace / "site"
-    assert ended.reason in ENDS
-    assert ended.reason is None or any((start, readings, bundles, downloads))
-    assert ended.exit_code == (0 if ended.reason is None else 1)
-    assert len(ended.errors) == ended.exit_code
+    failed = [row for row in ended.results if row["failureReason"]]
+    assert {row["failureReason"] for row in failed} <= REASONS
+    assert failed == [] or any(map(any, troubles.values()))
+    assert (ended.exit_code, len(ended.errors)) == (1 if failed else 0, len(failed))
     assert "Traceback" not in ended.stdout
-    assert len(json.loads(ended.outputs["results"])) == 1
-    assert site.exists() == (ended.reason is None)
-    for left in workspace.iterdir():
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    assert clock.elapsed < LONGEST_SECONDS * domains
+    sites = {path.split("/")[1] for path in ended.left if path.startswith("sites/")}
+    assert sites == {row["domain"] for row in ended.results if not row["failureReason"]}

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from admin_api_simulator import Simulator
-from tests.engine import docker, need_act, need_engine, need_installed, remember_output
+from tests.ended import without_key
+from tests.engine import docker, need_act, need_engine, need_installed
 from tests.keys import ADMIN_KEY
 from tests.registry import need_registry_tools, registry, served_requests
 from tests.rehearsal.image import removed_afterwards
@@ -116,7 +117,7 @@ def mirrored_use(folder: Path, mirrored: Release, public: Host, mirror: Host) ->
 def _register_the_log(request: pytest.FixtureRequest) -> None:
     # a run is older than its tests, so its log is registered again for the search
     for name in {"use", "mirrored_use"}.intersection(request.fixturenames):
-        remember_output(request.getfixturevalue(name).run.log, where="the log of act", holds_links=True)
+        without_key(request.getfixturevalue(name).run.log)
 
 
 def use_action(release: Release, folder: Path, public: Host, mirror: Host) -> Use:

@@ -8,17 +8,13 @@ import requests
 from urllib3 import HTTPResponse
 
 from docs_platform_action.api.admin_api import AdminApi
-from docs_platform_action.api.client import ApiClient
 from docs_platform_action.clock import Clock
 from docs_platform_action.context import Context
 from docs_platform_action.events import Events
 from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.transport import Transport
-from docs_platform_action.job import Job
 from docs_platform_action.outputs import Outputs
 from docs_platform_action.redaction import Redactor
-from docs_platform_action.report.console import Console
-from docs_platform_action.report.log import Log
 from tests.keys import ADMIN_KEY
 from tests.virtual_platform import Sent, VirtualTransport
 
@@ -61,13 +57,6 @@ def http_client(
         proxies_for=lambda _url: proxies or {},
         redactor=Redactor(secrets),
     )
-
-
-class FakeApiClient(ApiClient):
-    """The client of an API to which nothing is sent."""
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(http_client(FakeTransport(), clock=clock), base_url=BASE_URL, key="k")
 
 
 class FakeTransport(VirtualTransport):
@@ -134,21 +123,3 @@ def context(
         outputs=outputs or Outputs(None, Redactor()),
         events=cast(Events, events),
     )
-
-
-class ReadableLog(Log):
-    """A log with readable lines."""
-
-    def __init__(self, *jobs: Job, clock: Clock, in_workflow: bool = True, debugging: bool = False) -> None:
-        self.stream = io.StringIO()
-        self.console = Console(self.stream, in_workflow=in_workflow, debugging=debugging)
-        super().__init__(self.console, clock, jobs, max_parallel=len(jobs))
-
-    @property
-    def lines(self) -> list[str]:
-        return self.stream.getvalue().splitlines()
-
-
-def words(lines: Sequence[str]) -> list[str]:
-    """Return log lines with single spaces between the columns."""
-    return [" ".join(line.split()) for line in lines]

@@ -1,8 +1,7 @@
-"""The clock and its sleep, which a cancellation ends."""
+"""The run's clock ends every wait when the run is cancelled."""
 
+import queue
 import threading
-import time
-from datetime import timedelta
 
 import pytest
 
@@ -10,39 +9,44 @@ from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
 
 
-class TestClock:
-    def test_it_returns_the_machines_time(self) -> None:
-        clock = Clock()
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
-        first, second = clock.monotonic(), clock.monotonic()
 
-        assert first <= second
-        assert clock.now().utcoffset() == timedelta(0)
+def test_a_cancel_ends_a_sleep_of_another_thread(clock: Clock) -> None:
+    ended: list[type[BaseException]] = []
 
-    @pytest.mark.parametrize("seconds", [0.001, 0, -5])
-    def test_a_sleep_ends(self, seconds: float) -> None:
-        Clock().sleep(seconds)
+    def sleep() -> None:
+        try:
+            clock.sleep(3600)
+        except Cancelled:
+            ended.append(Cancelled)
 
-    def test_a_cancellation_ends_a_sleep_in_another_thread(self) -> None:
-        clock = Clock()
-        woken: list[float] = []
+    thread = threading.Thread(target=sleep)
+    thread.start()
+    clock.cancellation.cancel()
+    thread.join()
 
-        def sleep() -> None:
-            with pytest.raises(Cancelled):
-                clock.sleep(60)
-            woken.append(time.monotonic())
+    assert ended == [Cancelled]
+    with pytest.raises(Cancelled):
+        clock.sleep(-1)
 
-        sleeper = threading.Thread(target=sleep)
-        sleeper.start()
 
-        clock.cancellation.cancel()
-        sleeper.join(30)
+def test_a_wait_for_another_thread_ends_with_its_value_in_time_or_at_an_abort(clock: Clock) -> None:
+    arrivals: queue.Queue[int] = queue.Queue()
+    arrivals.put(7)
 
-        assert woken
+    assert clock.wait_for(arrivals, 3600) == 7
+    with pytest.raises(queue.Empty):
+        clock.wait_for(arrivals, 0)
+    clock.cancellation.cancel()  # requests that are under way may finish
+    arrivals.put(8)
+    assert clock.wait_for(arrivals, 3600) == 8
+    clock.cancellation.is_aborted = True
+    with pytest.raises(Cancelled):
+        clock.wait_for(arrivals, 3600)
 
-    def test_sleeping_after_a_cancellation_raises(self) -> None:
-        clock = Clock()
-        clock.cancellation.cancel()
 
-        with pytest.raises(Cancelled):
-            clock.sleep(0)
+def test_the_time_of_day_is_utc(clock: Clock) -> None:
+    assert str(clock.now().tzinfo) == "UTC"

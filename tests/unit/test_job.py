@@ -1,278 +1,143 @@
-"""A job's verdict, its phases, and its object in `results`."""
+"""What is known of a job: its values, its phases, its names for people, and its object in `results`."""
 
-from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from docs_platform_action.errors import Cancelled, InvalidBundle, InvalidInput, JobFailed, Unauthorized
-from docs_platform_action.job import BUNDLE, QUEUE, RUN, Delivered, Job, Phase
-from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
+from docs_platform_action.errors import Cancelled, JobFailed
+from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.job import QUEUE, RUN, Job, Phase
+from docs_platform_action.models import AgentJob, Bundle, ExportJob
+from tests.virtual_time import NOON
 
-URL = "https://storage.example.com/bundle.tar.gz?X-Signature=abc"
+LINK = Bundle(url="https://s.example.com/b", expires_at="later", expires=NOON + timedelta(minutes=5))
 
 
-def exported(**changes: Any) -> Job:
-    known: dict[str, Any] = {
-        "mode": "export",
-        "domain": "docs.example.com",
-        "job_id": "se_1",
-        "reading": ExportJob(status="completed", page_count=412),
-        "link": Bundle(url=URL, expires_at="2026-05-04T15:04:00Z"),
-        "began_at": 100.0,
-    }
-    return Job(**{**known, **changes})
+def export(**known: Any) -> Job:
+    return Job(mode=Mode.EXPORT, domain="docs.example.com", **known)
+
+
+def phases(job: Job) -> list[tuple[str, float, float | None]]:
+    return [(phase.name, phase.began_at, phase.ended_at) for phase in job.phases]
 
 
 class TestReadings:
-    @pytest.mark.parametrize(
-        ("status", "reported", "page_count"),
-        [("completed", None, None), ("completed", 0, 0), ("completed", 412, 412), ("running", 401, None), ("failed", 401, None)],
-    )
-    def test_the_page_count_is_that_of_the_completed_job(self, status: str, reported: int | None, page_count: int | None) -> None:
-        job = Job(mode="export")
+    def test_phases_follow_the_status_and_an_end_belongs_to_the_time_before_it(self) -> None:
+        job = export(started_at=10.0)
+        for at, status in ((12.0, "queued"), (20.0, "queued"), (30.0, "running"), (50.0, "completed")):
+            job.record(ExportJob(status=status), at)
 
-        job.record(ExportJob(status="running", progress=99.0, page_count=400), 101.0)
-        job.record(ExportJob(status=status, page_count=reported), 102.0)
+        assert phases(job) == [(QUEUE, 10.0, 30.0), (RUN, 30.0, None)]
+        assert (job.last_read_at, job.has_ended) == (50.0, True)
 
-        assert (job.status, job.progress, job.pages, job.page_count) == (status, None, reported, page_count)
-        assert job.result(102.0)["pageCount"] == page_count
+    def test_a_job_that_ended_between_two_readings_ran_since_the_first(self) -> None:
+        job = export(started_at=10.0)
+        for at, status in ((12.0, "queued"), (40.0, "completed")):
+            job.record(ExportJob(status=status), at)
 
-    @pytest.mark.parametrize(("status", "progress"), [("queued", None), ("running", 40.0), ("polishing", 40.0)])
-    def test_what_a_queued_job_reports_is_not_its_progress(self, status: str, progress: float | None) -> None:
-        assert Job(mode="export", reading=ExportJob(status=status, progress=40.0)).progress == progress
+        assert phases(job) == [(QUEUE, 10.0, 12.0), (RUN, 12.0, None)]
 
-    @pytest.mark.parametrize(("status", "link"), [("completed", "x"), ("archived", "x"), ("active", None), ("failed", None)])
-    def test_a_pull_request_counts_when_the_job_ended_well(self, status: str, link: str | None) -> None:
-        job = Job(mode="agent")
+    def test_a_collected_job_begins_with_the_wait_and_an_agent_job_has_no_phases(self) -> None:
+        collected, agent = export(began_at=5.0), Job(mode=Mode.AGENT)
+        collected.record(ExportJob(status="running"), 9.0)
+        agent.record(AgentJob(status="active"), 9.0)
 
-        job.record(AgentJob(status=status, pr_link="x"), 101.0)
+        assert (phases(collected), phases(agent)) == ([(RUN, 5.0, None)], [])
 
-        assert job.pr_link == link
+    def test_of_a_running_job_only_some_values_are_known(self) -> None:
+        running = export(reading=ExportJob(status="running", progress=5.0, page_count=3))
+        queued = export(reading=ExportJob(status="queued", progress=5.0))
+        completed = export(reading=ExportJob(status="completed", page_count=3))
 
-    @pytest.mark.parametrize(
-        ("known", "is_under_way"),
-        [
-            ({"job_id": "se_1"}, True),
-            ({"job_id": "se_1", "reading": ExportJob(status="running")}, True),
-            ({"job_id": "se_1", "reading": ExportJob(status="polishing")}, True),
-            ({"job_id": "se_1", "reading": ExportJob(status="completed")}, False),
-            ({"job_id": "se_1", "reading": ExportJob(status="failed")}, False),
-            ({"job_id": "se_1", "reading": ExportJob(status="running"), "ended_at": 102.0}, False),
-            ({}, False),
-        ],
-    )
-    def test_a_job_is_under_way_from_its_id_to_its_end(self, known: Mapping[str, Any], is_under_way: bool) -> None:
-        assert Job(mode="export", **known).is_under_way is is_under_way
+        assert (running.progress, running.pages, running.page_count) == (5.0, 3, None)
+        assert (queued.progress, completed.page_count, export().status) == (None, 3, None)
+        assert [job.has_known_status for job in (running, export(), export(reading=ExportJob(status="odd")))] == [
+            True,
+            True,
+            False,
+        ]
 
     @pytest.mark.parametrize(
-        ("reading", "has_ended"),
-        [
-            *((None, False), (ExportJob(status="running"), False), (ExportJob(status="failed"), True)),
-            *((ExportJob(status="archived"), False), (AgentJob(status="active"), False), (AgentJob(status="archived"), True)),
-        ],
+        ("status", "is_shown"), [("completed", True), ("archived", True), ("active", False), ("failed", False)]
     )
-    def test_a_job_has_ended_when_its_status_is_final(self, reading: ExportJob | AgentJob | None, has_ended: bool) -> None:
-        assert Job(mode=None, reading=reading).has_ended is has_ended
+    def test_a_pull_request_counts_only_at_a_good_end(self, status: str, is_shown: bool) -> None:
+        job = Job(mode=Mode.AGENT, reading=AgentJob(status=status, pr_link="https://git.example.com/7"))
 
+        assert (job.pr_link is not None) == is_shown
 
-class TestPhases:
-    def test_a_phase_ends_where_the_next_begins_and_is_not_entered_twice(self) -> None:
-        job = Job(mode="export")
-
-        job.start_phase(QUEUE, 1.0)
-        job.start_phase(QUEUE, 2.0)
-        job.start_phase(RUN, 3.0)
-        job.end_phase(5.0)
-        job.end_phase(6.0)
-
-        assert job.phases == [Phase(name=QUEUE, began_at=1.0, ended_at=3.0), Phase(name=RUN, began_at=3.0, ended_at=5.0)]
-
-    def test_its_current_phase_is_the_last_until_that_ends(self) -> None:
-        job = Job(mode="export")
-        assert not job.is_in(QUEUE)
-
-        job.start_phase(QUEUE, 1.0)
+    def test_a_phase_that_was_begun_again_goes_on_and_ends_once(self) -> None:
+        job = export()
+        job.start_phase(RUN, 1.0)
         job.start_phase(RUN, 2.0)
-        assert (job.is_in(QUEUE), job.is_in(QUEUE, RUN)) == (False, True)
-
+        assert (job.is_in(RUN, QUEUE), job.is_in(QUEUE)) == (True, False)
         job.end_phase(3.0)
-        assert not job.is_in(RUN)
+        job.end_phase(4.0)
 
+        assert (phases(job), job.is_in(RUN)) == ([(RUN, 1.0, 3.0)], False)
+        assert (Phase(name="x", began_at=1.0).seconds(4.0), job.phases[0].seconds(9.0)) == (3.0, 2.0)
+
+
+class TestVerdicts:
     @pytest.mark.parametrize(
-        ("readings", "expected"),
+        ("known", "expected"),
         [
-            ([("queued", 3.0), ("running", 5.0), ("completed", 9.0)], [(QUEUE, 1.0, 5.0), (RUN, 5.0, None)]),
-            ([("queued", 3.0), ("completed", 9.0)], [(QUEUE, 1.0, 3.0), (RUN, 3.0, None)]),
-            ([("completed", 9.0)], [(RUN, 1.0, None)]),
-            ([("running", 3.0), ("queued", 5.0)], [(RUN, 1.0, 5.0), (QUEUE, 5.0, None)]),
+            ({"job_id": "a"}, True),
+            ({}, False),
+            ({"job_id": "a", "ended_at": 1.0}, False),
+            ({"job_id": "a", "reading": ExportJob(status="failed")}, False),
         ],
     )
-    def test_the_first_begins_with_the_wait_and_one_of_which_only_the_end_was_seen_after_the_reading_before(
-        self, readings: Sequence[tuple[str, float]], expected: Sequence[tuple[str, float, float | None]]
-    ) -> None:
-        job = Job(mode="export", began_at=0.0, started_at=1.0)
-
-        for status, now in readings:
-            job.record(ExportJob(status=status), now)
-
-        assert [(phase.name, phase.began_at, phase.ended_at) for phase in job.phases] == expected
-
-    def test_an_agent_job_has_none(self) -> None:
-        job = Job(mode="agent", began_at=0.0)
-
-        job.record(AgentJob(status="completed"), 9.0)
-
-        assert job.phases == []
-
-
-class TestEnd:
-    @pytest.mark.parametrize(
-        ("job", "verdict"),
-        [
-            (Job(mode="export"), "not started"),
-            (Job(mode="export", failure=Cancelled("cancelled")), "not started"),
-            (Job(mode="export", failure=Unauthorized("refused")), "not started"),
-            (Job(mode=None, failure=InvalidInput("Invalid input")), "failed"),
-            (Job(mode="export", began_at=1.0, failure=Unauthorized("refused")), "failed"),
-            (Job(mode="export", began_at=1.0, failure=Cancelled("cancelled")), "cancelled"),
-            (Job(mode="export", job_id="se_1", started_at=0.0), "started"),
-            (Job(mode="export", job_id="se_1"), "done"),
-            (Job(mode="export", began_at=1.0, ended_at=2.0), "done"),
-            (Job(mode="agent", job_id="aj_1"), "done"),
-        ],
-    )
-    def test_its_verdict_is_one_of_five(self, job: Job, verdict: str) -> None:
-        assert job.verdict == verdict
-
-    @pytest.mark.parametrize(
-        ("details", "message"),
-        [
-            ((), "Export of docs.example.com: refused"),
-            (("It said no.", "Twice."), "Export of docs.example.com: refused. It said no. Twice."),
-        ],
-    )
-    def test_a_message_has_the_headline_and_the_details(self, details: tuple[str, ...], message: str) -> None:
-        job = Job(mode="export", domain="docs.example.com", failure=Unauthorized("refused", details=details))
-
-        assert job.result(0.0)["message"] == message
-
-    def test_a_job_that_was_not_begun_took_no_time(self) -> None:
-        assert Job(mode="export", ended_at=5.0).duration_seconds(9.0) == 0
-
-    def test_time_is_counted_until_the_end_once_there_is_one(self) -> None:
-        job = exported()
-
-        assert job.duration_seconds(130.0) == 30
-        job.ended_at = 150.0
-        assert job.duration_seconds(1000.0) == 50
+    def test_a_job_takes_room_until_its_end_is_known(self, known: dict[str, Any], expected: bool) -> None:
+        assert export(**known).is_under_way == expected
 
 
 class TestCancel:
     @pytest.mark.parametrize(
-        ("known", "is_start_unconfirmed", "count"),
-        [({"job_id": None}, True, 1), ({"job_id": None}, False, 1), ({}, False, 0)],
+        ("known", "unconfirmed", "details"),
+        [({}, True, 1), ({}, False, 1), ({"job_id": "se_1"}, False, 0), ({"job_id": "se_1"}, True, 1)],
     )
-    def test_it_ends_the_job_and_its_phase_and_says_whether_something_was_started(
-        self, known: Mapping[str, Any], is_start_unconfirmed: bool, count: int
-    ) -> None:
-        job = exported(**known)
-        job.start_phase(BUNDLE, 120.0)
+    def test_it_ends_the_job_and_says_what_may_be_running(self, known: dict[str, Any], unconfirmed: bool, details: int) -> None:
+        job = export(began_at=1.0, **known)
+        job.start_phase(RUN, 1.0)
 
-        job.cancel("SIGINT", 131.0, is_start_unconfirmed=is_start_unconfirmed)
+        job.cancel("SIGTERM", 8.0, is_start_unconfirmed=unconfirmed)
 
-        assert (job.ended_at, job.phases[-1].ended_at) == (131.0, 131.0)
         assert isinstance(job.failure, Cancelled)
-        assert len(job.failure.details) == count
-        assert "SIGINT" in job.failure.cause
+        assert ("0:07" in job.failure.summary, "SIGTERM" in job.failure.cause) == (True, True)
+        assert (len(job.failure.details), job.ended_at, job.phases[0].ended_at) == (details, 8.0, 8.0)
+        assert any("dashboard" in detail for detail in job.failure.details) == unconfirmed
 
 
 class TestResult:
-    def test_what_is_unknown_is_none(self) -> None:
-        row = Job(mode=None, began_at=0.0).result(7.9)
+    def test_it_has_every_key_and_unknown_values_are_null(self) -> None:
+        result = Job(mode=None).result(0.0)
 
-        assert {key: value for key, value in row.items() if value is not None} == {"durationSeconds": 7}
+        assert {name for name, value in result.items() if value is not None} == {"durationSeconds"}
+        assert len(result) == 22
 
-    def test_a_finished_export_is_shown_in_full(self) -> None:
-        row = exported().result(353.0)
+    def test_a_failed_job_has_no_link_but_its_reason_and_message(self) -> None:
+        result = export(link=LINK, failure=JobFailed("it failed", details=("No theme.", "Twice."))).result(0.0)
 
-        assert {key: value for key, value in row.items() if value is not None} == {
-            "mode": "export",
-            "domain": "docs.example.com",
-            "jobId": "se_1",
-            "status": "completed",
-            "bundleUrl": URL,
-            "expiresAt": "2026-05-04T15:04:00Z",
-            "pageCount": 412,
-            "durationSeconds": 253,
-        }
+        assert (result["bundleUrl"], result["expiresAt"], result["failureReason"]) == (None, None, "job-failed")
+        assert result["message"] == "Export of docs.example.com: it failed. No theme. Twice."
 
-    def test_a_finished_agent_job_is_shown_in_full(self) -> None:
+    def test_an_agent_job_has_its_own_fields_on_one_line_each(self) -> None:
         reading = AgentJob(
-            status="archived", pr_link="p", repository="r", ref="main", model="m", created_at="then", archived_at="later"
+            status="archived\n::error::x",
+            pr_link="https://git.example.com/7",
+            repository="r",
+            ref="main",
+            model="m",
+            created_at="c",
+            archived_at="a",
         )
 
-        row = Job(mode="agent", project_id="prj_1", job_id="aj_1", reading=reading).result(0.0)
+        result = Job(mode=Mode.AGENT, project_id="p", reading=reading).result(0.0)
 
-        assert {key: value for key, value in row.items() if value is not None} == {
-            "mode": "agent",
-            "projectId": "prj_1",
-            "jobId": "aj_1",
-            "status": "archived",
-            "prLink": "p",
-            "repository": "r",
-            "ref": "main",
-            "model": "m",
-            "createdAt": "then",
-            "archivedAt": "later",
-            "durationSeconds": 0,
-        }
-
-    def test_no_text_has_a_second_line(self) -> None:
-        job = Job(mode="export", domain="docs.example.com", began_at=0.0, reading=ExportJob(status="a\nb"))
-        job.failure = JobFailed("it failed", details=('The API said: "one\n::add-mask::two\x1b[0m"',))
-
-        row = job.result(7.9)
-
-        assert (row["status"], row["message"]) == (
-            "a b",
-            'Export of docs.example.com: it failed. The API said: "one ::add-mask::two [0m"',
-        )
-
-    def test_a_failure_has_its_reason_and_message_and_no_link(self) -> None:
-        row = exported(failure=JobFailed("it broke")).result(100.0)
-
-        assert (row["failureReason"], row["message"]) == ("job-failed", "Export of docs.example.com: it broke")
-        assert (row["bundleUrl"], row["expiresAt"]) == (None, None)
-
-    def test_what_was_delivered_is_reported_with_its_path(self) -> None:
-        delivered = Delivered(
-            downloaded=Downloaded(size=40_000_000, sha256="9b1c" * 16),
-            bundle_path="out/bundle.tar.gz",
-            site_path="out/site",
-            site_files=1904,
-            values_file="values.yaml",
-        )
-
-        row = exported(delivered=delivered).result(100.0)
-
-        assert {key: row[key] for key in row if key.startswith(("bundleP", "bundleS", "site", "values"))} == {
-            "bundlePath": "out/bundle.tar.gz",
-            "bundleSize": 40_000_000,
-            "bundleSha256": "9b1c" * 16,
-            "sitePath": "out/site",
-            "valuesFile": "values.yaml",
-        }
-
-    def test_an_archive_of_no_bytes_has_a_size(self) -> None:
-        delivered = Delivered(downloaded=Downloaded(size=0, sha256="e3b0"))
-
-        assert exported(delivered=delivered).result(100.0)["bundleSize"] == 0
-
-    def test_a_failure_keeps_what_was_delivered_before_it(self) -> None:
-        delivered = Delivered(downloaded=Downloaded(size=3, sha256="ab"), bundle_path="out/bundle.tar.gz")
-
-        row = exported(delivered=delivered, failure=InvalidBundle("it is damaged")).result(100.0)
-
-        assert (row["bundlePath"], row["bundleSize"], row["sitePath"]) == ("out/bundle.tar.gz", 3, None)
-        assert (row["failureReason"], row["bundleUrl"]) == ("invalid-bundle", None)
+        assert result["status"] == "archived ::error::x"
+        assert [result[name] for name in ("projectId", "repository", "ref", "model", "createdAt", "archivedAt")] == [
+            *"pr",
+            "main",
+            *"mca",
+        ]

@@ -1,129 +1,64 @@
-"""Files get the owner of the workspace, if the file system supports that."""
+"""Files get the owner of their folder, where the file system supports that."""
 
 import errno
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from docs_platform_action.ownership import Owner, owner_of, set_mode
 
-OWNER = (1001, 127)
+UNSUPPORTED = (errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-class FileSystem:
-    """Records each chown, or fails."""
+def failing(number: int) -> Any:
+    def fail(*_given: object, **_named: object) -> None:
+        raise OSError(number, "reason")
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.given: list[str] = []
-        self.error: int | None = None
-        monkeypatch.setattr(os, "chown", self._chown)
-
-    def _chown(self, path: Path | int, uid: int, gid: int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
-        assert (uid, gid) == OWNER
-        assert follow_symlinks == isinstance(path, int)
-        assert dir_fd is None
-        path = Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else path
-        assert os.path.lexists(path)
-        if self.error is not None:
-            raise OSError(self.error, os.strerror(self.error))
-        self.given.append(str(path))
+    return fail
 
 
-@pytest.fixture
-def file_system(monkeypatch: pytest.MonkeyPatch) -> FileSystem:
-    return FileSystem(monkeypatch)
+@pytest.mark.parametrize(("process", "folder", "expected"), [(0, 1000, (1000, 7)), (0, 0, None), (1000, 1000, None)])
+def test_only_root_gives_files_away_and_only_to_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, process: int, folder: int, expected: tuple[int, int] | None
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: process)
+    monkeypatch.setattr(Path, "stat", lambda _path: os.stat_result((0, 0, 0, 0, folder, 7, 0, 0, 0, 0)))
+
+    owner = owner_of(tmp_path)
+
+    assert (owner and (owner.uid, owner.gid)) == expected
 
 
-class TestOwner:
-    def test_a_file_gets_the_owner(self, file_system: FileSystem, tmp_path: Path) -> None:
-        owner = Owner(*OWNER)
+def test_a_link_is_not_followed_but_a_descriptor_is_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    called: list[tuple[object, ...]] = []
+    monkeypatch.setattr(
+        os, "chown", lambda path, uid, gid, *, dir_fd, follow_symlinks: called.append((path, uid, gid, dir_fd, follow_symlinks))
+    )
 
-        owner.chown(tmp_path)
+    Owner(5, 6).chown(tmp_path, dir_fd=3)
+    Owner(5, 6).chown(9)
 
-        assert (file_system.given, owner.chown_error) == ([str(tmp_path)], None)
-
-    @pytest.mark.parametrize("refusal", [errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
-    def test_an_unsupported_chown_is_recorded(self, file_system: FileSystem, tmp_path: Path, refusal: int) -> None:
-        owner = Owner(*OWNER)
-        file_system.error = refusal
-
-        owner.chown(tmp_path)
-
-        assert owner.chown_error == os.strerror(refusal)
-
-    def test_a_faulty_file_system_is_a_failure(self, file_system: FileSystem, tmp_path: Path) -> None:
-        owner = Owner(*OWNER)
-        file_system.error = errno.EIO
-
-        with pytest.raises(OSError, match="Input/output error"):
-            owner.chown(tmp_path)
-
-        assert owner.chown_error is None
+    assert called == [(tmp_path, 5, 6, 3, False), (9, 5, 6, None, True)]
 
 
-def test_an_open_file_gets_the_owner(tmp_path: Path) -> None:
-    owner = Owner(os.getuid(), os.getgid())
+@pytest.mark.parametrize("number", UNSUPPORTED)
+def test_a_file_system_without_owners_and_modes_is_fine_and_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int
+) -> None:
+    monkeypatch.setattr(os, "chown", failing(number))
+    monkeypatch.setattr(os, "chmod", failing(number))
+    owner = Owner(5, 6)
 
-    with (tmp_path / "file").open("w") as file:
-        owner.chown(file.fileno())
+    owner.chown(tmp_path)
+    set_mode(tmp_path, 0o600)
 
-    assert owner.chown_error is None
-
-
-class Root(type(Path())):  # type: ignore[misc]
-    """A folder that seems to belong to another user."""
-
-    uid = 0
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        found = [*super().stat(follow_symlinks=follow_symlinks)]
-        return os.stat_result((*found[:4], self.uid, 127, *found[6:]))
+    assert owner.chown_error == "reason"
 
 
-class TestOwnerOf:
-    def owner(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, runs_as: int, belongs_to: int) -> Owner | None:
-        monkeypatch.setattr(os, "geteuid", lambda: runs_as)
-        root = Root(folder)
-        root.uid = belongs_to
-        return owner_of(root)
+def test_a_mode_is_set_regardless_of_the_umask(tmp_path: Path) -> None:
+    set_mode(tmp_path, 0o750)
 
-    def test_root_uses_the_owner_of_the_folder(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file_system: FileSystem
-    ) -> None:
-        owner = self.owner(tmp_path, monkeypatch, runs_as=0, belongs_to=1001)
-
-        assert owner is not None
-        owner.chown(tmp_path)
-        assert file_system.given == [str(tmp_path)]
-
-    @pytest.mark.parametrize(("runs_as", "belongs_to"), [(0, 0), (1001, 1001), (1001, 0), (1001, 1002)])
-    def test_other_users_and_folders_of_root_have_none(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs_as: int, belongs_to: int
-    ) -> None:
-        assert self.owner(tmp_path, monkeypatch, runs_as=runs_as, belongs_to=belongs_to) is None
-
-
-def refusing(number: int) -> Callable[..., None]:
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number))
-
-    return refuse
-
-
-class TestSettingAMode:
-    def test_an_unsupported_chmod_is_ignored(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(os, "chmod", refusing(errno.EPERM))
-
-        set_mode(tmp_path, 0o700)
-
-        monkeypatch.undo()
-        assert stat.S_IMODE(tmp_path.stat().st_mode) != 0
-
-    def test_a_faulty_disk_is_a_failure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(os, "chmod", refusing(errno.EIO))
-
-        with pytest.raises(OSError, match="Input/output error"):
-            set_mode(tmp_path, 0o700)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o750

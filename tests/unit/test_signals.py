@@ -1,17 +1,14 @@
 """A signal ends the work at once, even if the work is blocked."""
 
-import math
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import pytest
 
-from docs_platform_action.signals import ABORT_GRACE_SECONDS, FORCE_EXIT_SECONDS, SIGNALS, SignalHandler
+from docs_platform_action.signals import FORCE_EXIT_SECONDS, SIGNALS, SignalHandler
 from tests.virtual_time import VirtualClock
 
 
@@ -21,11 +18,11 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def signal_handler(clock: VirtualClock) -> Generator[SignalHandler]:
+def handler(clock: VirtualClock) -> Iterator[SignalHandler]:
     before = [signal.getsignal(number) for number in SIGNALS]
     yield SignalHandler(clock)
-    for number, handler in zip(SIGNALS, before, strict=True):
-        signal.signal(number, handler)
+    for number, former in zip(SIGNALS, before, strict=True):
+        signal.signal(number, former)
 
 
 def receive(number: signal.Signals) -> None:
@@ -34,119 +31,51 @@ def receive(number: signal.Signals) -> None:
 
 
 def nothing() -> None:
-    pass
+    """Do nothing."""
 
 
 @dataclass
 class FakeWork:
-    """Work whose functions are passed in."""
+    """Work that records what is asked of it."""
 
     run: Callable[[], None]
     tick: Callable[[], None] = nothing
     tick_seconds: float = 5.0
     on_stop: Callable[[], None] = nothing
     on_abort: Callable[[], None] = nothing
-    grace_seconds: float = 0.0
-    leaving_seconds: float = ABORT_GRACE_SECONDS
+    asked: list[str] = field(default_factory=list)
 
     def stop(self) -> float:
+        self.asked.append("stop")
         self.on_stop()
-        return self.grace_seconds
+        return 3600.0 if self.on_stop is not nothing else 0.0
 
     def abort(self) -> float:
+        self.asked.append("abort")
         self.on_abort()
-        return self.leaving_seconds
+        return 3600.0 if self.on_abort is not nothing else 0.0
 
 
-def run(signal_handler: SignalHandler, work: Callable[[], None], **parts: Any) -> signal.Signals | None:
-    return signal_handler.run(FakeWork(work, **parts))
+def test_work_that_ends_returns_no_signal_and_its_error_is_raised(handler: SignalHandler) -> None:
+    def fail() -> None:
+        raise LookupError("lost")
 
-
-def test_work_that_ends_returns_no_signal(signal_handler: SignalHandler) -> None:
     done: list[str] = []
-
-    assert run(signal_handler, lambda: done.append("work")) is None
+    assert handler.run(FakeWork(lambda: done.append("work"))) is None
     assert done == ["work"]
-
-
-def test_what_the_work_raises_is_raised(signal_handler: SignalHandler) -> None:
-    def work() -> None:
-        raise LookupError("lost")
-
     with pytest.raises(LookupError, match="lost"):
-        run(signal_handler, work)
+        handler.run(FakeWork(fail))
 
 
-def test_ticks_come_while_the_work_runs(signal_handler: SignalHandler) -> None:
-    idle = threading.Event()
+def test_ticks_come_while_the_work_runs_and_an_error_of_one_is_raised(handler: SignalHandler) -> None:
+    ticked = threading.Event()
 
-    run(signal_handler, lambda: assert_soon(idle), tick=idle.set, tick_seconds=0.001)
+    def fail() -> None:
+        raise LookupError("a tick")
 
-    assert idle.is_set()
-
-
-def test_a_signal_ends_a_run_whose_tick_is_blocked(signal_handler: SignalHandler) -> None:
-    reported, stopped = threading.Event(), threading.Event()
-
-    def tick() -> None:
-        receive(signal.SIGINT)
-        assert_soon(reported)  # until then it is blocked, as by a log that nobody reads
-
-    received = run(
-        signal_handler,
-        lambda: assert_soon(stopped),
-        tick=tick,
-        tick_seconds=0.001,
-        on_stop=stopped.set,
-        grace_seconds=60.0,
-    )
-    reported.set()
-
-    assert received is signal.SIGINT
-
-
-def test_a_blocked_tick_is_not_called_again_meanwhile(signal_handler: SignalHandler) -> None:
-    started, reported = threading.Event(), threading.Event()
-    calls: list[int] = []
-
-    def tick() -> None:
-        calls.append(1)
-        started.set()
-        assert_soon(reported)
-
-    def work() -> None:
-        assert_soon(started)
-        time.sleep(0.02)
-
-    run(signal_handler, work, tick=tick, tick_seconds=0.001)
-    reported.set()
-
-    assert calls == [1]
-
-
-def test_a_tick_ends_before_the_run(signal_handler: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docs_platform_action.signals.ABORT_GRACE_SECONDS", 60.0)
-    started, reported = threading.Event(), threading.Event()
-
-    def tick() -> None:
-        started.set()
-        time.sleep(0.05)
-        reported.set()
-
-    run(signal_handler, lambda: assert_soon(started), tick=tick, tick_seconds=0.001)
-
-    assert reported.is_set()
-
-
-def test_what_a_tick_raises_is_raised(signal_handler: SignalHandler) -> None:
-    ended = threading.Event()
-
-    def tick() -> None:
-        raise LookupError("lost")
-
-    with pytest.raises(LookupError, match="lost"):
-        run(signal_handler, lambda: assert_soon(ended), tick=tick, tick_seconds=0.001)
-    ended.set()
+    handler.run(FakeWork(lambda: assert_soon(ticked), tick=ticked.set, tick_seconds=0.001))
+    with pytest.raises(LookupError, match="a tick"):
+        handler.run(FakeWork(threading.Event().wait, tick=fail, tick_seconds=0.001))  # type: ignore[arg-type]  # its result is not used
 
 
 def assert_soon(event: threading.Event) -> None:
@@ -154,170 +83,69 @@ def assert_soon(event: threading.Event) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_stops_the_work_and_is_returned(signal_handler: SignalHandler, number: signal.Signals) -> None:
+def test_a_signal_stops_work_that_then_ends_by_itself(handler: SignalHandler, number: signal.Signals) -> None:
     stopped = threading.Event()
+    work = FakeWork(lambda: (receive(number), assert_soon(stopped))[0], on_stop=stopped.set)
 
-    def work() -> None:
-        receive(number)
-        assert_soon(stopped)
-
-    assert run(signal_handler, work, on_stop=stopped.set, grace_seconds=60.0) is number
+    assert handler.run(work) is number
+    assert work.asked == ["stop"]
 
 
-def test_work_that_ends_in_its_grace_is_not_aborted(signal_handler: SignalHandler) -> None:
-    stopped, aborted = threading.Event(), threading.Event()
-
-    def work() -> None:
-        receive(signal.SIGINT)
-        assert_soon(stopped)
-
-    run(signal_handler, work, on_stop=stopped.set, on_abort=aborted.set, grace_seconds=60.0)
-
-    assert not aborted.is_set()
-
-
-def test_work_that_does_not_stop_is_aborted(signal_handler: SignalHandler) -> None:
+def test_work_that_does_not_stop_is_aborted(handler: SignalHandler) -> None:
     aborted = threading.Event()
+    work = FakeWork(lambda: (receive(signal.SIGINT), assert_soon(aborted))[0], on_abort=aborted.set)
 
-    def work() -> None:
-        receive(signal.SIGTERM)
-        assert_soon(aborted)
-
-    assert run(signal_handler, work, on_abort=aborted.set) is signal.SIGTERM
-    assert aborted.is_set()
+    assert handler.run(work) is signal.SIGINT
+    assert work.asked == ["stop", "abort"]
 
 
-def test_work_that_never_ends_is_abandoned(signal_handler: SignalHandler) -> None:
-    released = threading.Event()
+def test_work_that_is_blocked_is_abandoned(handler: SignalHandler) -> None:
+    never = threading.Event()
+    work = FakeWork(lambda: (receive(signal.SIGTERM), never.wait())[0])
 
-    def work() -> None:
-        receive(signal.SIGTERM)
-        released.wait(5)
-
-    assert run(signal_handler, work, leaving_seconds=0.01) is signal.SIGTERM
-    released.set()
+    assert handler.run(work) is signal.SIGTERM
+    assert work.asked == ["stop", "abort"]
+    never.set()
 
 
-def test_work_that_has_something_to_clean_up_gets_its_time(signal_handler: SignalHandler) -> None:
-    aborted = threading.Event()
-    cleaned: list[str] = []
-
-    def work() -> None:
-        receive(signal.SIGTERM)
-        assert_soon(aborted)
-        time.sleep(0.02)
-        cleaned.append("parts")
-
-    run(signal_handler, work, on_abort=aborted.set, leaving_seconds=60.0)
-
-    assert cleaned == ["parts"]
-
-
-def test_a_second_signal_changes_nothing(signal_handler: SignalHandler) -> None:
-    stopped = threading.Event()
-
-    def work() -> None:
-        receive(signal.SIGINT)
-        assert_soon(stopped)
-
-    def stop() -> None:
-        receive(signal.SIGTERM)
-        stopped.set()
-
-    assert run(signal_handler, work, on_stop=stop, grace_seconds=60.0) is signal.SIGINT
-
-
-def test_endless_signals_do_not_delay_the_abort(signal_handler: SignalHandler, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docs_platform_action.signals.FORCE_EXIT_SECONDS", math.inf)  # a late signal would end the tests
-    aborted = threading.Event()
-
-    def work() -> None:
-        until = time.monotonic() + 30
-        while not aborted.is_set() and time.monotonic() < until:
-            receive(signal.SIGINT)
-            aborted.wait(0.002)
-
-    run(signal_handler, work, on_abort=aborted.set, grace_seconds=0.02)
-
-    assert aborted.is_set()
-
-
-def test_what_the_work_raises_after_a_signal_is_not_raised(signal_handler: SignalHandler) -> None:
-    stopped = threading.Event()
-
-    def work() -> None:
-        receive(signal.SIGINT)
-        assert_soon(stopped)
-        raise LookupError("lost")
-
-    assert run(signal_handler, work, on_stop=stopped.set, grace_seconds=60.0) is signal.SIGINT
-
-
-def test_a_signal_before_the_work_keeps_it_from_beginning(signal_handler: SignalHandler) -> None:
-    done: list[str] = []
+def test_a_signal_before_the_work_begins_is_its_end(handler: SignalHandler) -> None:
     receive(signal.SIGTERM)
+    done: list[str] = []
 
-    assert run(signal_handler, lambda: done.append("work")) is signal.SIGTERM
+    assert handler.run(FakeWork(lambda: done.append("work"))) is signal.SIGTERM
     assert done == []
 
 
-class Left(BaseException):
-    """Replaces the end of the process."""
+def test_a_signal_ends_a_run_whose_tick_is_blocked(handler: SignalHandler) -> None:
+    ticking, never = threading.Event(), threading.Event()
 
+    def tick() -> None:
+        ticking.set()
+        never.wait()
 
-@pytest.fixture
-def exits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    codes: list[int] = []
-
-    def leave(code: int) -> None:
-        codes.append(code)
-        raise Left
-
-    monkeypatch.setattr("docs_platform_action.signals.os._exit", leave)
-    return codes
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_long_after_the_first_ends_a_run_that_is_blocked(
-    signal_handler: SignalHandler, exits: list[int], clock: VirtualClock, number: signal.Signals, code: int
-) -> None:
-    receive(signal.SIGINT)
-    clock.advance(FORCE_EXIT_SECONDS + 0.001)
-
-    with pytest.raises(Left):
-        receive(number)
-
-    assert exits == [code]
-    del signal_handler
-
-
-def test_one_soon_after_the_first_does_not(signal_handler: SignalHandler, exits: list[int], clock: VirtualClock) -> None:
-    for seconds in (0, 0.5, FORCE_EXIT_SECONDS - 0.5):
-        clock.advance(seconds)
+    def work() -> None:
+        assert_soon(ticking)
         receive(signal.SIGINT)
 
-    assert exits == []
-    assert run(signal_handler, nothing) is signal.SIGINT
+    assert handler.run(FakeWork(work, tick=tick, tick_seconds=0.001)) in {signal.SIGINT, None}
+    never.set()
 
 
-def test_the_time_counts_from_the_first_signal(signal_handler: SignalHandler, exits: list[int], clock: VirtualClock) -> None:
+@pytest.mark.usefixtures("handler")
+@pytest.mark.parametrize(("seconds", "exits"), [(FORCE_EXIT_SECONDS - 0.1, []), (FORCE_EXIT_SECONDS + 0.1, [143])])
+def test_only_a_late_second_signal_ends_the_process(
+    clock: VirtualClock, monkeypatch: pytest.MonkeyPatch, seconds: float, exits: list[int]
+) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
     receive(signal.SIGINT)
-    clock.advance(FORCE_EXIT_SECONDS - 0.5)
-    receive(signal.SIGINT)
-    clock.advance(1)
+    clock.advance(seconds)
+    receive(signal.SIGTERM)
 
-    with pytest.raises(Left):
-        receive(signal.SIGTERM)
-
-    assert exits == [143]
-    del signal_handler
+    assert ended == exits
 
 
-def test_ignored_signals_do_nothing(signal_handler: SignalHandler, exits: list[int]) -> None:
-    signal_handler.ignore()
+def test_further_signals_can_be_ignored(handler: SignalHandler) -> None:
+    handler.ignore()
 
-    for number in SIGNALS:
-        receive(number)
-
-    assert exits == []
-    assert run(signal_handler, nothing) is None
+    assert [signal.getsignal(number) for number in SIGNALS] == [signal.SIG_IGN] * 2

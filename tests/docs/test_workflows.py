@@ -1,0 +1,89 @@
+"""The workflows on pages and in the examples are valid and safe to copy; `make lint` checks the files of the examples."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from admin_api_simulator.simulator import DEFAULT_KEY
+from tests.outside_page import block, gitlab_job
+from tests.pages import markdown_pages
+from tests.readme import readme_workflows
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
+BLOCKS = {
+    f"{page.relative_to(ROOT)}-{number}": source
+    for page in sorted(markdown_pages())
+    for number, source in enumerate(re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL))
+    if page.name != "outside-github-actions.md"  # a pipeline for GitLab
+}
+"""The parts of workflows on all pages."""
+
+
+def run(program: str, *arguments: object) -> None:
+    done = subprocess.run(
+        [Path(sys.executable).with_name(program), *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def workflow_of(source: str) -> dict[str, Any] | None:
+    """Return a part of a workflow as a complete one, if it has steps."""
+    part = yaml.safe_load(source)
+    jobs = {"docs": {"name": "Docs", "runs-on": "ubuntu-latest", "steps": part}} if isinstance(part, list) else part.get("jobs")
+    return {"name": "Docs", "on": {"push": {"branches": ["main"]}}, "permissions": {}, "jobs": jobs} if jobs else None
+
+
+def test_those_on_pages_follow_the_schema(tmp_path: Path) -> None:
+    for name, source in BLOCKS.items():
+        if workflow := workflow_of(source):
+            (tmp_path / f"{name.replace('/', '-')}.yml").write_text(yaml.safe_dump(workflow, sort_keys=False))
+
+    run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *tmp_path.iterdir())
+
+
+def test_the_gitlab_job_follows_the_schema(tmp_path: Path) -> None:
+    pipeline = tmp_path / ".gitlab-ci.yml"
+    pipeline.write_text(block("GitLab CI", "yaml"))
+
+    run("check-jsonschema", "--builtin-schema", "vendor.gitlab-ci", pipeline)
+    assert gitlab_job()["artifacts"]["paths"] == ["site"]  # and not the link
+
+
+def test_zizmor_finds_nothing_in_the_workflows_of_the_readme(tmp_path: Path) -> None:
+    folder = tmp_path / ".github" / "workflows"
+    folder.mkdir(parents=True)
+    for name, source in readme_workflows().items():
+        (folder / name).write_text(source)
+
+    run("zizmor", "--offline", "--quiet", f"--config={ROOT / '.github' / 'zizmor.yml'}", tmp_path)
+
+
+@pytest.mark.parametrize("source", BLOCKS.values(), ids=BLOCKS)
+def test_keys_on_pages_are_secrets(source: str) -> None:
+    keys = {*re.findall(r"admin-key: (.*)", source)}
+
+    assert keys <= {"${{ secrets.DOCS_ADMIN_KEY }}", DEFAULT_KEY, f'"{DEFAULT_KEY}"'}
+
+
+@pytest.mark.parametrize("workflow", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_takes_the_key_from_a_secret_and_is_not_cancelled_by_a_newer_run(workflow: Path) -> None:
+    text = workflow.read_text("utf-8")
+
+    assert {*re.findall(r"admin-key: (.*)", text)} <= {"${{ secrets.DOCS_ADMIN_KEY }}"}
+    assert {*re.findall(r"base-url: (.*)", text)} <= {"${{ vars.DOCS_API_URL }}"}
+    assert "cancel-in-progress" not in text  # an export that is cancelled here still runs on the platform
+
+
+def test_the_lock_files_have_hashes_and_no_addresses() -> None:
+    for lock in (ROOT / "requirements").glob("*.txt"):
+        packages = re.sub(r" \\\n +", " ", lock.read_text("utf-8")).splitlines()
+        assert [line for line in packages if "==" not in line or "--hash=sha256:" not in line or "://" in line] == []
+    locked = json.loads((ROOT / "tests" / "package-lock.json").read_text("utf-8"))["packages"]
+    assert [name for name, package in locked.items() if name and ("integrity" not in package or "resolved" in package)] == []

@@ -1,0 +1,149 @@
+"""Inputs: every environment gives settings within the contract, or an error that names the invalid inputs."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import pytest
+import trustme
+from hypothesis import strategies as st
+
+from docs_platform_action.errors import InvalidInput
+from docs_platform_action.inputs.reader import Reader
+from docs_platform_action.inputs.settings import Mode, Settings
+from docs_platform_action.inputs.table import DEFAULTS
+from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
+from tests.fuzz import fuzz
+from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
+
+KEY: Final = "K3Y-9Q27X1Z4W8V05J63"
+"""A key whose parts do not occur in messages."""
+
+Roots = tuple[Path, Path]
+
+EXPORT: Final = {"base-url": "https://api.example.com", "admin-key": KEY, "domain": "docs.example.com"}
+COLLECT: Final = {"mode": "collect", "base-url": "https://api.example.com", "admin-key": KEY, "job-id": "se_1"}
+AGENT: Final = {**COLLECT, "mode": "agent", "project-id": "prj_1"}
+
+DURATIONS: Final = ("500ms", "1s", "45", "0.5", "1h30m", "1.5h", "840h", "0s", "841h", "1ms", "soon")
+BOOLEANS: Final = ("true", "TRUE", "false", "yes", "0")
+IDENTIFIERS: Final = ("se_1", "a b", "a/b", "..", "ü", "2024-06-01")
+PATHS: Final = (
+    *("out/{domain}", "new/deeper/file.txt", "file.txt", "full", "empty", "full/held.html", "a//b/./c", "in/side", "circle/x"),
+    *("out-of-here/etc/x", "pipe", "../beside", "/", "/etc/passwd", "{workspace}/new", "{temp}/new", "{temp}", "a/../b"),
+    *("x" * 256, "x/" * 3000 + "x", "~/site", "$RUNNER_TEMP/x", "%TEMP%/x", ".\\site", "a~b", "100%"),
+)
+VALUES: Final[Mapping[str, Sequence[str]]] = {
+    "mode": ("export", "collect", "agent", "Export", "import"),
+    "base-url": (
+        *("https://api.example.com", "https://api.example.com:8443/admin/v1/", "http://localhost:8080", "http://[::1]:8080"),
+        *("http://api.example.com", "https://me:pw@api.example.com", "https://api.example.com?x=1", "https://a/../b"),
+    ),
+    "admin-key": (KEY, f"Bearer {KEY}", f"{KEY}\n{KEY}", f"{KEY}ü", "short"),
+    "domain": (
+        *("docs.example.com", "a.example.com\nb.example.com", "localhost:3000", "a_b", "müller.example", "*.example.com"),
+        *("https://docs.example.com/start", "a.example.com, b.example.com", "a.example.com\nA.example.com:080", "\ufeff\n"),
+    ),
+    **dict.fromkeys(("job-id", "project-id", "export-version"), IDENTIFIERS),
+    **dict.fromkeys(("timeout", "poll-interval", "max-poll-interval", "outage-tolerance"), DURATIONS),
+    **dict.fromkeys(("wait", "mask-bundle-url", "require-pr"), BOOLEANS),
+    "start-options": ('{"version": "v2"}', "{}", '{"domain": "x"}', "[]", '{"n": NaN}', '{"a": 1, "a": 2}', "{'a': 1}"),
+    "max-parallel": ("1", "100", "0", "101", "1.5", "٣"),
+    "min-pages": ("1", "007", "0", "-1", "1e3", "٣"),
+    **dict.fromkeys(("bundle-path", "site-path", "values-file"), PATHS),
+    "ca-bundle": ("ca.pem", "{workspace}/ca.pem", "full/held.html", "empty", "pipe", "missing.pem", "../ca.pem", "circle"),
+}
+
+
+def values_for(name: str) -> st.SearchStrategy[str]:
+    """Draw a value of an input: valid, mistaken, arbitrary, or one that contains the key."""
+    good = st.sampled_from(VALUES[name])
+    odd = st.one_of(mutated_text(good), st.text(st.characters(), max_size=12), st.sampled_from(HOSTILE_TEXTS))
+    with_key = st.sampled_from([KEY, f"x{KEY}x", f"https://{KEY}.example.com/", f"https://me:{KEY}@example.com", f"a, {KEY}"])
+    return st.one_of(good, good, odd, with_key)
+
+
+changes_of_inputs = st.lists(
+    st.sampled_from([*DEFAULTS]).flatmap(lambda name: st.tuples(st.just(name), values_for(name))), max_size=4
+).map(dict)
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roots]:
+    """Create a workspace with obstacles and the runner's temporary folder; check that reading changes nothing."""
+    home = tmp_path_factory.mktemp("runner")
+    workspace, temp = home / "workspace", home / "temp"
+    for folder in (workspace / "full", workspace / "empty", temp):
+        folder.mkdir(parents=True)
+    (workspace / "full" / "held.html").write_text("held")
+    (workspace / "file.txt").write_text("file")
+    trustme.CA().cert_pem.write_to_path(workspace / "ca.pem")
+    (workspace / "in").symlink_to("empty")
+    (workspace / "out-of-here").symlink_to("/")
+    (workspace / "circle").symlink_to("circle")
+    os.mkfifo(workspace / "pipe")
+    before = sorted(home.rglob("*"))
+    yield workspace, temp
+    assert sorted(home.rglob("*")) == before
+
+
+def read(inputs: Mapping[str, str], roots: Roots) -> Settings | list[str]:
+    """Return the settings, or the lines of the error without the key."""
+    texts = {name: text.replace("{workspace}", str(roots[0])).replace("{temp}", str(roots[1])) for name, text in inputs.items()}
+    reader = Reader({f"INPUT_{name.upper()}": text for name, text in texts.items()}, in_workflow=True)
+    try:
+        return reader.read(roots=roots)
+    except InvalidInput as error:
+        return [error.summary, *error.details, error.cause, error.remedy]
+
+
+def check(settings: Settings, roots: Roots) -> None:
+    """Check that settings are valid within the contract."""
+    first, parts = settings.jobs[0], urlsplit(settings.base_url)
+    waiting = first.waiting
+    durations = (waiting.timeout_seconds, waiting.poll_interval_seconds, waiting.max_poll_interval_seconds)
+    assert all(0 < seconds <= MAX_DURATION_SECONDS for seconds in (*durations, settings.outage_tolerance_seconds))
+    assert waiting.poll_interval_seconds <= waiting.max_poll_interval_seconds
+    assert 1 <= settings.max_parallel <= 100
+    assert re.fullmatch(r"[\x21-\x7e]+", settings.admin_key)
+    assert parts.scheme == "https" or parts.hostname == "localhost" or ip_address(str(parts.hostname)).is_loopback
+    assert (parts.username, parts.query, parts.fragment, parts.path[-1:]) == (None, "", "", parts.path[-1:].strip("/"))
+    assert (first.mode == Mode.EXPORT) or len(settings.jobs) == 1
+    assert (first.job_id is None) == (first.mode == Mode.EXPORT)
+    json.dumps(first.start_options, allow_nan=False)
+    domains = [job.domain for job in settings.jobs]
+    assert all(domain is None or re.fullmatch(r"[A-Za-z0-9_.-]+(:[0-9]+)?", domain) for domain in domains)
+    assert len({str(domain).lower() for domain in domains}) == len(domains)
+    targets = [
+        target
+        for job in settings.jobs
+        for target in (job.delivery.bundle_path, job.delivery.site_path, job.delivery.values_file)
+        if target is not None
+    ]
+    for number, target in enumerate(targets):
+        assert target.root in [root.resolve() for root in roots]
+        assert target.path == target.path.resolve()
+        assert target.path.is_relative_to(target.root)
+        assert not any(other.path.is_relative_to(target.path) for other in targets[:number] + targets[number + 1 :])
+
+
+@fuzz(400, base=st.sampled_from([EXPORT, EXPORT, COLLECT, AGENT, {}]), changes=changes_of_inputs)
+def test_any_inputs_give_settings_or_an_error_that_names_them(
+    roots: Roots, base: dict[str, str], changes: dict[str, str]
+) -> None:
+    inputs = {**base, **changes}
+
+    found = read(inputs, roots)
+
+    if isinstance(found, Settings):
+        check(found, roots)
+        return
+    message = "\n".join(found)
+    assert {*re.findall("`([a-z-]+)`", found[0])} & {*DEFAULTS}
+    assert len(message) < 20_000
+    assert inputs.get("admin-key") != KEY or KEY not in message

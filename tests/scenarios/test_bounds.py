@@ -1,0 +1,193 @@
+"""Servers that hang, never end or cut what they send, over real sockets: every run ends, and takes no part for the whole."""
+
+import functools
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from admin_api_simulator import Simulator
+from tests.action import Action
+from tests.archives import KINDS, SMALL_SITE
+from tests.folders import read_tree
+from tests.raw import RawServer, hold, read_request
+from tests.virtual_time import VirtualClock
+
+Handler = Callable[[socket.socket], None]
+
+COLLECT: Final = {"mode": "collect", "job_id": "export-finished"}
+ONCE: Final = {"outage_tolerance": "1ms"}
+OK: Final = b"HTTP/1.1 200 OK\r\n"
+ENDLESS: Final = 10**9
+WAIT_SECONDS: Final = 60.0
+MAX_SENT: Final = 32 * 1024 * 1024
+"""Bytes that sockets and queues may hold beside the mebibyte that is read."""
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a minute of the action's clock pass in a fraction of a second. No request then gets a response in time."""
+    monkeypatch.setattr("tests.action.VirtualClock", lambda **_: VirtualClock(real_rate=500.0))
+
+
+def wait_for_exchanges() -> None:
+    """Wait until the threads of exchanges that were given up have ended."""
+    for thread in threading.enumerate():
+        if thread.name == "exchange":
+            thread.join(WAIT_SECONDS)
+            assert not thread.is_alive()
+
+
+def sending(head: bytes, then: bytes, *, pause_seconds: float = 0.0, sent: list[int] | None = None) -> Handler:
+    """Return a handler that sends `head`, and then `then` again and again."""
+
+    def handle(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(head)
+        while True:
+            connection.sendall(then)
+            time.sleep(pause_seconds)
+            if sent is not None:
+                sent.append(len(then))
+
+    return handle
+
+
+slowly = functools.partial(sending, pause_seconds=0.01)
+HANGING: Final[dict[str, Handler]] = {
+    "no response": hold,
+    "half a status line": slowly(b"HTTP/1.1 2", b""),
+    "an endless header": slowly(OK + b"X-Filler: ", b"x"),
+    "half a body": slowly(OK + b"Content-Length: 9\r\n\r\n{", b""),
+    "a slow body": slowly(OK + b"Content-Length: %d\r\n\r\n" % ENDLESS, b" "),
+    "a slow body without a length": slowly(OK + b"\r\n", b" "),
+    "slow chunks": slowly(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+    "a slow end of chunks": slowly(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", b"X-A: b\r\n"),
+}
+SLOW_ERROR: Final = slowly(b"HTTP/1.1 403 Forbidden\r\n\r\n", b"x")
+
+
+class TestHanging:
+    @pytest.mark.usefixtures("fast")
+    @pytest.mark.parametrize("name", HANGING)
+    def test_an_api_that_does_not_end_its_responses_is_unavailable(self, action: Action, name: str) -> None:
+        with RawServer(HANGING[name]) as server:
+            ended = action.run(server.base_url, **COLLECT, outage_tolerance="1m")
+
+        assert ended.end == (1, "unavailable"), ended.stdout
+        assert server.connections > 1
+
+    @pytest.mark.parametrize("handle", [*map(HANGING.get, ("an endless header", "half a body", "slow chunks")), SLOW_ERROR])
+    def test_a_storage_that_does_not_end_its_responses_fails_the_download(
+        self, action: Action, platform: Simulator, handle: Handler
+    ) -> None:
+        for limit in ("bundle.storage.IDLE", "bundle.storage.HEAD", "bundle.stream.SLOW", "http.retry.MIN_ATTEMPT"):
+            action.constants[f"{limit}_SECONDS"] = 0.15
+
+        with RawServer(handle) as storage:
+            platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})
+            ended = action.run(platform, **COLLECT, bundle_path="bundle", outage_tolerance="300ms")
+
+        assert (ended.end, read_tree(action.workspace)) == ((1, "download-failed"), {}), ended.stdout
+
+    @pytest.mark.usefixtures("fast")
+    def test_what_was_given_up_leaves_no_thread_and_no_connection(self, action: Action) -> None:
+        before = len([*Path("/proc/self/fd").iterdir()])
+
+        with RawServer(HANGING["a slow body"]) as server:
+            action.run(server.base_url, **COLLECT, outage_tolerance="1m")
+            wait_for_exchanges()  # a byte that arrives ends them
+
+        assert len([*Path("/proc/self/fd").iterdir()]) <= before
+
+
+FLOODS: Final = {
+    "a body": (OK + b"Content-Length: %d\r\n\r\n" % ENDLESS, b" " * 65536),
+    "a body without a length": (OK + b"\r\n", b" " * 65536),
+    "chunks": (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b" " * 65536 + b"\r\n"),
+    "an error": (b"HTTP/1.1 403 Forbidden\r\n\r\n", b"x" * 65536),
+    "a gzip header": (OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x08\0\0\0\0\0\0", b"x" * 65536),
+    "empty gzip": (OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\0\0\0\0\0\0\0", b"\0\0\0\xff\xff" * 10_000),
+}
+
+
+class TestTooLarge:
+    @pytest.mark.parametrize("name", FLOODS)
+    def test_of_an_endless_response_little_is_read(self, action: Action, name: str) -> None:
+        sent: list[int] = []
+
+        with RawServer(sending(*FLOODS[name], sent=sent)) as server:
+            ended = action.run(server.base_url, **COLLECT, **ONCE)
+            read = sum(sent)
+
+        assert ended.end == (1, "forbidden" if name == "an error" else "unavailable"), ended.stdout
+        assert read < MAX_SENT * server.connections
+
+
+JSON: Final = b'{"status": "failed"}'
+CHUNKS: Final = b"14\r\n" + JSON + b"\r\n0\r\n\r\n"
+INCOMPLETE: Final = {
+    "no body": b"Content-Length: 20\r\n\r\n",
+    "a byte less than announced": b"Content-Length: 21\r\n\r\n" + JSON,
+    "two lengths": b"Content-Length: 20\r\nContent-Length: 21\r\n\r\n" + JSON,
+    "a length with a sign": b"Content-Length: +20\r\n\r\n" + JSON,
+    "half a chunk": b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS[:9],
+    "no last chunk": b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS[:-5],
+    "a chunk of another size": b"Transfer-Encoding: chunked\r\n\r\n13" + CHUNKS[2:],
+}
+
+
+class Responding:
+    """A handler that sends the same response to each request, and records the requests."""
+
+    def __init__(self, response: bytes) -> None:
+        self.requests: list[bytes] = []
+        self._response = response
+
+    def __call__(self, connection: socket.socket) -> None:
+        self.requests.append(read_request(connection))
+        connection.sendall(self._response)
+
+
+class TestCut:
+    @pytest.mark.parametrize("name", INCOMPLETE)
+    def test_a_body_of_the_api_that_may_be_incomplete_is_not_used(self, action: Action, name: str) -> None:
+        handler = Responding(OK + INCOMPLETE[name])
+
+        with RawServer(handler) as server:
+            read = action.run(server.base_url, **COLLECT, **ONCE)
+            handler.requests.clear()
+            started = action.export(server.base_url, **ONCE)
+
+        assert (read.reason, started.reason, len(handler.requests)) == ("unavailable", "start-unconfirmed", 1)
+
+    @pytest.mark.parametrize("framing", [b"\r\n" + JSON, b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS])
+    def test_a_body_without_a_length_is_used_once_it_is_complete(self, action: Action, framing: bytes) -> None:
+        with RawServer(Responding(OK + framing)) as server:
+            assert action.run(server.base_url, **COLLECT, **ONCE).end == (1, "job-failed")
+
+    @pytest.mark.parametrize("name", INCOMPLETE)
+    def test_a_bundle_that_may_be_incomplete_is_not_used(self, action: Action, platform: Simulator, name: str) -> None:
+        response = OK + INCOMPLETE[name].replace(JSON, b"\x1f\x8b\x08".ljust(len(JSON))).replace(JSON[:5], b"\x1f\x8b\x08  ")
+
+        with RawServer(Responding(response)) as storage:
+            platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})
+            ended = action.run(platform, **COLLECT, **ONCE, bundle_path="bundle")
+
+        assert (ended.end, read_tree(action.workspace)) == ((1, "download-failed"), {})
+
+    @pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip"])
+    def test_an_archive_without_a_length_is_complete_only_with_its_end(
+        self, action: Action, platform: Simulator, kind: str
+    ) -> None:
+        archive = KINDS[kind](SMALL_SITE)
+
+        with RawServer(Responding(OK + b"\r\n" + archive[: len(archive) // 2])) as storage:
+            platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})
+            ended = action.run(platform, **COLLECT, **ONCE, site_path="site")
+
+        assert (ended.end, read_tree(action.workspace)) == ((1, "invalid-bundle"), {})

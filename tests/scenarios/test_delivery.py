@@ -1,0 +1,231 @@
+"""What a run leaves in the workspace: the archive, the site and the values of one bundle, or what was there before."""
+
+import contextlib
+import gzip
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from admin_api_simulator import Fault, RecordedRequest, Simulator
+from tests.action import Action
+from tests.archives import HOSTILE, KINDS, SMALL_SITE
+from tests.ended import Ended
+from tests.folders import files_of_at_most, read_tree
+from tests.virtual_platform import VirtualPlatform
+from tests.virtual_time import VirtualClock
+
+JOB: Final = "export-finished"
+COLLECT: Final = {"mode": "collect", "job_id": JOB, "domain": "docs.example.com"}
+FILES: Final = {"bundle_path": "dist/bundle", "site_path": "public/site", "values_file": "deploy/{domain}.yaml"}
+VALUES: Final = "deploy/docs.example.com.yaml"
+DELIVERED: Final = {"bundleUrl", "expiresAt", "bundlePath", "sitePath", "valuesFile"}
+CONTENT: Final = gzip.compress(os.urandom(1_000_000))
+"""What a download takes for a bundle: it checks only the first bytes."""
+
+Plan = Callable[[Simulator], Any]
+
+
+@pytest.fixture
+def virtual() -> VirtualPlatform:
+    return VirtualPlatform(VirtualClock(), pages=12, asset_bytes=200_000)
+
+
+def without_count(job: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in job.items() if name != "pageCount"}
+
+
+def put_uncounted(simulator: Simulator, content: bytes) -> None:
+    """Replace the bundle of a job whose pages only the site tells; otherwise, an invalid archive is kept for inspection."""
+    simulator.put_bundle(JOB, content)
+    simulator.override("read_export", without_count)
+
+
+def link_in(file: Path) -> str:
+    return str(yaml.safe_load(file.read_text())["staticExport"]["bundleUrl"])
+
+
+def ranges(requests: Iterable[RecordedRequest]) -> list[str | None]:
+    return [request.headers.get("Range") for request in requests]
+
+
+class TestDelivered:
+    @pytest.mark.parametrize("kind", ["tar.gz", "zip"])
+    def test_the_files_and_the_outputs_are_of_one_bundle(self, action: Action, virtual: VirtualPlatform, kind: str) -> None:
+        archive = KINDS[kind](SMALL_SITE)
+        virtual.simulator.put_bundle(JOB, archive)
+
+        ended = action.run(virtual, **COLLECT, **FILES, export_version="20240601")
+
+        found = read_tree(action.workspace / "public" / "site")
+        values = yaml.safe_load((action.workspace / VALUES).read_text())
+        assert ended.end == (0, None), ended.stdout
+        assert {path: content for path, content in found.items() if isinstance(content, bytes)} == SMALL_SITE.files
+        assert (action.workspace / "dist" / "bundle").read_bytes() == archive
+        assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == size_and_digest(archive)
+        assert [ended.outputs[name] for name in ("bundlePath", "sitePath", "valuesFile")] == [
+            "dist/bundle",
+            "public/site",
+            VALUES,
+        ]
+        assert values == {"staticExport": {"enabled": True, "bundleUrl": ended.outputs["bundleUrl"], "version": "20240601"}}
+
+    def test_files_of_an_earlier_run_are_replaced_and_an_empty_folder_is_filled(
+        self, action: Action, virtual: VirtualPlatform
+    ) -> None:
+        left_by_an_earlier_run(action.workspace)
+
+        ended = action.run(virtual, **COLLECT, **FILES)
+
+        assert ended.end == (0, None), ended.stdout
+        assert link_in(action.workspace / VALUES) == ended.outputs["bundleUrl"]
+        assert (action.workspace / "dist" / "bundle").stat().st_size == int(ended.outputs["bundleSize"])
+        assert (action.workspace / "public" / "site" / "index.html").is_file()
+
+    def test_an_export_that_one_run_starts_is_delivered_by_another(self, action: Action, virtual: VirtualPlatform) -> None:
+        started = action.export(virtual, wait="false")
+        reads = virtual.simulator.count("read_export")
+
+        collected = action.run(virtual, mode="collect", job_id=started.outputs["jobId"], site_path="site")
+
+        assert (started.end, reads, collected.end) == ((0, None), 0, (0, None))
+        assert virtual.simulator.count("start_export") == 1
+
+
+def size_and_digest(content: bytes) -> tuple[str, str]:
+    return str(len(content)), hashlib.sha256(content).hexdigest()
+
+
+def left_by_an_earlier_run(workspace: Path) -> None:
+    for file in ("dist/bundle", VALUES):
+        (workspace / file).parent.mkdir()
+        (workspace / file).write_text("of an earlier run")
+    (workspace / "public" / "site").mkdir(parents=True)
+
+
+def snapshot(folder: Path) -> dict[Path, tuple[int, ...]]:
+    """Return mode, inode and size of everything in a folder."""
+    found = {path: path.lstat() for path in folder.rglob("*")}
+    return {path: (status.st_mode, status.st_ino, status.st_size) for path, status in found.items()}
+
+
+FAILURES: Final[dict[str, tuple[str, Plan]]] = {
+    "the storage is down": ("download-failed", lambda found: found.script_forever("download", Fault(status=503))),
+    "the bundle disappears midway": (
+        "download-failed",
+        lambda found: found.script_forever("download", Fault(status=404), after=[Fault(cut="in_body")]),
+    ),
+    "the key ends before a second link": (
+        "unauthorized",
+        lambda found: [
+            found.script("download", Fault(cut="in_body"), Fault(status=403)),
+            found.script("make_bundle", None, Fault(status=401)),
+        ],
+    ),
+    "the archive is cut": ("invalid-bundle", lambda found: put_uncounted(found, HOSTILE["gzip cut"][0])),
+    "the archive leads outside": ("invalid-bundle", lambda found: put_uncounted(found, HOSTILE["tar that leads out"][0])),
+    "the site has too few pages": ("too-few-pages", lambda found: put_uncounted(found, KINDS["zip"](SMALL_SITE))),
+    "the disk is full": ("download-failed", lambda found: found.put_bundle(JOB, CONTENT)),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_leaves_everything_as_it_was(action: Action, virtual: VirtualPlatform, name: str) -> None:
+    reason, plan = FAILURES[name]
+    plan(virtual.simulator)
+    left_by_an_earlier_run(action.workspace)
+    before = snapshot(action.workspace)
+
+    with files_of_at_most(500_000) if name == "the disk is full" else contextlib.nullcontext():
+        ended = action.run(virtual, **COLLECT, **FILES, min_pages="12")
+
+    assert ended.end == (1, reason), ended.stdout
+    assert snapshot(action.workspace) == before
+    assert DELIVERED.isdisjoint(ended.outputs)
+    assert [ended.result[name] for name in DELIVERED] == [None] * len(DELIVERED)
+
+
+class TestMinPages:
+    """The guard of a deploy step that deletes pages."""
+
+    SITE: Final = {"site_path": "site", "bundle_path": "bundle", "values_file": "values.yaml"}
+
+    @pytest.mark.parametrize("is_counted", [True, False])
+    def test_enough_pages_are_published_whether_the_api_counts_them_or_not(
+        self, action: Action, virtual: VirtualPlatform, is_counted: bool
+    ) -> None:
+        if not is_counted:
+            virtual.simulator.override("read_export", without_count)
+
+        ended = action.export(virtual, min_pages="12", **self.SITE)
+
+        assert (ended.end, {path.name for path in action.workspace.iterdir()}) == ((0, None), {*self.SITE.values()})
+
+    @pytest.mark.parametrize("inputs", [SITE, {"bundle_path": "bundle"}, {}])
+    def test_pages_that_are_not_counted_are_not_enough(
+        self, action: Action, virtual: VirtualPlatform, inputs: dict[str, str]
+    ) -> None:
+        virtual.simulator.script("read_export", Fault(json={"status": "running", "pageCount": 500}))  # of an unfinished job
+        virtual.simulator.override("read_export", without_count)
+
+        ended = action.export(virtual, min_pages="13", **inputs)
+
+        assert (ended.end, "bundleUrl" in ended.outputs) == ((1, "too-few-pages"), False)
+        assert virtual.simulator.count("download") == ("site_path" in inputs)  # only to count them there
+        assert [*action.workspace.iterdir()] == []
+
+    def test_an_export_that_was_refused_can_be_collected(self, action: Action, virtual: VirtualPlatform) -> None:
+        refused = action.export(virtual, min_pages="13", **self.SITE)
+
+        ended = action.run(virtual, mode="collect", job_id=refused.outputs["jobId"], min_pages="12", **self.SITE)
+
+        assert (refused.reason, refused.outputs["jobId"] in refused.error) == ("too-few-pages", True)
+        assert [virtual.simulator.count(operation) for operation in ("start_export", "make_bundle", "download")] == [1, 1, 1]
+        assert ended.end == (0, None)
+
+
+class TestLink:
+    """With less than a minute left, the link is renewed before it is written anywhere."""
+
+    def test_one_that_expires_during_the_download_is_replaced_and_the_download_resumed(self, action: Action) -> None:
+        platform = VirtualPlatform(VirtualClock(), asset_bytes=200_000, link_seconds=3600)
+        pause = Fault(status=503, headers={"Retry-After": "3600"})
+        platform.simulator.script("download", Fault(cut="in_body", cut_after_bytes=70_000), pause)
+
+        ended = action.run(platform, **COLLECT, bundle_path="bundle", outage_tolerance="2h", mask_bundle_url="true")
+
+        masked = [command.value for command in ended.commands if command.name == "add-mask"]
+        downloads = platform.simulator.requests_of("download")
+        assert ended.end == (0, None), ended.stdout
+        assert ranges(downloads) == [None, *["bytes=70000-"] * 3]
+        assert [request.status for request in downloads] == [200, 503, 403, 206]
+        assert masked == [ended.outputs["bundleUrl"]]
+        assert "session%2B2" in masked[0]
+
+
+class TestDownload:
+    """Over real sockets."""
+
+    @pytest.fixture
+    def platform(self, platform: Simulator) -> Simulator:
+        platform.put_bundle(JOB, CONTENT)
+        return platform
+
+    def check(self, ended: Ended, action: Action) -> None:
+        assert ended.end == (0, None), ended.stdout
+        assert read_tree(action.workspace) == {"bundle": CONTENT}
+        assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == size_and_digest(CONTENT)
+
+    def test_is_resumed_after_each_cut(self, action: Action, platform: Simulator) -> None:
+        cuts = [100_001, 1, 300_000, 65_536, 5]
+        platform.script("download", *(Fault(cut="in_body", cut_after_bytes=count) for count in cuts))
+
+        self.check(action.run(platform, **COLLECT, bundle_path="bundle", outage_tolerance="1m"), action)
+
+        downloads = platform.requests_of("download")
+        assert ranges(downloads) == [None, *(f"bytes={sum(cuts[:number])}-" for number in range(1, len(cuts) + 1))]
+        assert len({request.headers.get("If-Range") for request in downloads[1:]}) == 1

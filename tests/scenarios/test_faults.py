@@ -1,0 +1,197 @@
+"""Every fault of `tests/faults.py` at every request, once, three times and forever: the run ends as the interface says."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from admin_api_simulator import ExportPlan, Fault
+from tests.action import run_virtually
+from tests.archives import KINDS, SMALL_SITE
+from tests.ended import Ended
+from tests.faults import FAULTS, Nature, Operation, Row
+from tests.virtual_platform import API_URL, STORAGE_URL, Sent, Trouble, VirtualPlatform
+from tests.virtual_time import VirtualClock
+
+OK: Final = "ok"
+ARCHIVE: Final = KINDS["tar.gz"](SMALL_SITE) + bytes(40_000)  # gzip ignores zeros at the end
+MIDDLE: Final = 600
+"""The bytes after which the storage cuts the first response, so that a fault meets the request for the rest."""
+
+TIMES: Final = (1, 3, None)
+"""How often a fault occurs; None is forever."""
+
+API_REASONS: Final = {401: "unauthorized", 403: "forbidden", 404: "not-found"}
+MAX_SECONDS: Final = 45 * 60.0
+"""The longest run on its own clock: `timeout` and an outage."""
+
+MAX_REQUESTS: Final = 400
+"""Half an hour of polling, or an outage with its attempts."""
+
+
+def final(reason: str) -> tuple[str, str, str]:
+    return reason, reason, reason
+
+
+def temporary(reason: str) -> tuple[str, str, str]:
+    return OK, OK, reason
+
+
+def expected(row: Row, operation: Operation) -> tuple[str, str, str]:
+    """Return how runs end in which a fault occurs once, three times and forever: `OK` or a `failureReason`."""
+    return at_the_storage(row, operation) if operation.is_download else at_the_api(row, operation)
+
+
+AT_THE_API: Final = {
+    Nature.UNTRUSTED: final("unavailable"),  # waiting does not fix a certificate
+    Nature.HARMLESS: final(OK),
+    Nature.REDIRECT: final("bad-response"),  # the key is not sent to another address
+    Nature.ODD_REDIRECT: final("bad-response"),
+    Nature.RETRY_AFTER_TOO_LONG: (OK, "unavailable", "unavailable"),  # one last attempt at the end of the tolerance
+}
+
+
+def at_the_api(row: Row, operation: Operation) -> tuple[str, str, str]:
+    is_start, nature = operation is Operation.START, row.nature
+    is_first = operation in {Operation.START, Operation.READ_AGENT}
+    if nature in AT_THE_API:
+        return AT_THE_API[nature]
+    if nature is Nature.LOGIN_PAGE and is_first:
+        return final("bad-response")  # before the API's first successful response, `base-url` is wrong
+    if nature is Nature.REFUSED or (nature is Nature.BLOCKED and is_first):
+        return refused(row, operation)
+    if nature in {Nature.MISSING_FIELD, Nature.UNUSABLE_FIELD}:
+        if operation in {Operation.START, Operation.BUNDLE}:
+            return final("bad-response")
+        return temporary("timeout" if nature is Nature.UNUSABLE_FIELD else "unavailable")
+    if is_start and nature not in {Nature.UNREACHED, Nature.NOT_PROCESSED}:
+        return final("start-unconfirmed")  # the platform may have started the export
+    return temporary("unavailable")
+
+
+def refused(row: Row, operation: Operation) -> tuple[str, str, str]:
+    if row.status == 404 and operation is not Operation.START:
+        return temporary("not-found")  # a new job may be unknown for 30 s
+    if row.status == 409 and operation is Operation.BUNDLE:
+        return temporary("unavailable")  # the platform is still packing
+    return final(API_REASONS.get(row.status or 0, "rejected"))
+
+
+def at_the_storage(row: Row, operation: Operation) -> tuple[str, str, str]:
+    nature, is_first = row.nature, operation is Operation.FIRST_BYTE
+    if nature is Nature.UNTRUSTED:
+        return final("download-failed")
+    if row.name == "invalid gzip":
+        return final(OK)
+    if row.name == "`Content-Length` too long" and not is_first:
+        return final(OK)  # the length of the first response decides
+    if nature is Nature.TOO_SHORT and is_first:
+        return final("invalid-bundle")  # only the storage knows the length: the archive's checksums detect the error
+    if nature is Nature.RETRY_AFTER_TOO_LONG:
+        return OK, "download-failed", "download-failed"
+    if nature in {Nature.REFUSED, Nature.BLOCKED} and row.status not in {400, 401, 403, 404, 410}:
+        # the storage may refuse only the range, so the download starts over once
+        return final("download-failed") if is_first else (OK, "download-failed", "download-failed")
+    return temporary("download-failed")
+
+
+NORMAL: Final = {
+    Operation.START: '{"jobId": "se_1", "status": "queued"}',
+    Operation.READ_EXPORT: '{"status": "completed", "pageCount": 12}',
+    Operation.READ_AGENT: '{"status": "completed", "prLink": "https://git.example.com/docs/pull/7"}',
+    Operation.BUNDLE: f'{{"bundleUrl": "{STORAGE_URL}/b", "expiresAt": "2026-05-04T15:04:00Z"}}',
+    Operation.FIRST_BYTE: "",
+    Operation.MIDDLE: "",
+}
+"""The JSON of the normal responses, which some faults change."""
+
+
+class Played:
+    """Plays a fault at an operation, so many times."""
+
+    def __init__(self, row: Row, operation: Operation, times: int | None) -> None:
+        self._row, self._operation, self._left = row, operation, times
+        self._has_cut = False
+        self.starts: list[Trouble] = []
+        self.count = 0
+
+    def __call__(self, sent: Sent) -> Trouble:
+        trouble = self._trouble(operation_of(sent))
+        if operation_of(sent) is Operation.START:
+            self.starts.append(trouble)
+        return trouble
+
+    def _trouble(self, operation: Operation) -> Trouble:
+        if operation is Operation.FIRST_BYTE and self._operation is Operation.MIDDLE:
+            operation = Operation.MIDDLE
+            if not self._has_cut:
+                self._has_cut = True
+                return Fault(cut="in_body", cut_after_bytes=MIDDLE)
+        if operation is not self._operation or self._left == self.count:
+            return None
+        self.count += 1
+        trouble = self._row.trouble_in(NORMAL[operation])
+        is_changed = isinstance(trouble, Fault) and self._row.change is not None
+        return replace(trouble, processed=True) if is_changed else trouble  # type: ignore[type-var]  # a fault
+
+
+def operation_of(sent: Sent) -> Operation:
+    if not sent.url.startswith(API_URL):
+        return Operation.FIRST_BYTE
+    if sent.method == "POST":
+        return Operation.BUNDLE if sent.target.endswith("/bundle") else Operation.START
+    return Operation.READ_AGENT if "/agent/" in sent.target else Operation.READ_EXPORT
+
+
+def run_with(played: Played, operation: Operation, times: int | None) -> tuple[Ended, VirtualPlatform]:
+    platform = VirtualPlatform(VirtualClock(), trouble=played, job_ids=["se_1", "se_2"], export_seconds=5, pages=12)
+    platform.simulator.plan_export("docs.example.com", ExportPlan(job_id="se_1", seconds=5, bundle=ARCHIVE))
+    if operation is Operation.BUNDLE:
+        platform.simulator.script_forever("download", Fault(body=ARCHIVE))
+    inputs = {"timeout": "30m", "outage-tolerance": "1m" if times is None else "20m"}
+    if operation is Operation.READ_AGENT:
+        inputs |= {"mode": "agent", "project-id": "demo-project", "job-id": "agent-pull-request"}
+    else:
+        inputs |= {"domain": "docs.example.com", "bundle-path": "b.tar.gz", "site-path": "site", "values-file": "v.yaml"}
+    return run_virtually(platform, inputs), platform
+
+
+def check(ended: Ended, end: str, operation: Operation, played: Played) -> Iterator[str]:
+    """Yield what is wrong with a run, whatever its end."""
+    delivered = {"bundleUrl", "bundlePath", "bundleSha256", "sitePath", "valuesFile"} & {*ended.outputs}
+    files = {path.split("/")[0] for path in ended.left if not path.startswith(("home", "temp"))} - {"env", "path", "state"}
+    kept = {"b.tar.gz"} if end == "invalid-bundle" else set()  # for inspection
+    is_export = operation is not Operation.READ_AGENT
+    if ended.exit_code != (0 if end == OK else 1) or len(ended.errors) != ended.exit_code:
+        yield f"exit code {ended.exit_code}, {len(ended.errors)} errors"
+    if (ended.result["failureReason"] or OK) != end:
+        yield "another reason in results"
+    if files != ({"b.tar.gz", "site", "v.yaml"} if end == OK and is_export else kept):
+        yield f"files {files}"
+    if ("bundleUrl" in delivered, len(delivered) == 5) != (end == OK and is_export,) * 2:
+        yield f"outputs {delivered}"
+    if (operation is not Operation.START or end == OK) and not ended.outputs.get("jobId"):
+        yield "no job ID"
+    doubtful = [start for start in played.starts if isinstance(start, Fault) and not is_refused(start)]
+    if len(doubtful) + played.starts.count(None) > 1 + (end == OK and operation is Operation.START and not doubtful):
+        yield f"{len(played.starts)} starts"
+    if "Traceback" in ended.stdout or not ended.summary or not played.count:
+        yield "a stack trace, no summary, or no fault played"
+
+
+def is_refused(fault: Fault) -> bool:
+    return fault.status == 429 or (fault.status == 503 and "Retry-After" in fault.headers)
+
+
+@pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.value)
+@pytest.mark.parametrize("row", FAULTS, ids=str)
+def test_a_run_ends_as_the_interface_says(row: Row, operation: Operation) -> None:
+    for times, end in zip(TIMES, expected(row, operation), strict=True):
+        played = Played(row, operation, times)
+
+        ended, platform = run_with(played, operation, times)
+
+        assert (ended.reason or OK, [*check(ended, end, operation, played)]) == (end, []), f"{times} times\n{ended.stdout}"
+        assert platform.clock.elapsed < MAX_SECONDS
+        assert len(platform.simulator.requests) < MAX_REQUESTS

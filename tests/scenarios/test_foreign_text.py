@@ -1,0 +1,157 @@
+"""Text from a server can neither start a command of the runner, nor color the terminal, nor break the summary."""
+
+import io
+import json
+import tarfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from admin_api_simulator import Fault, Simulator
+from tests.action import Action
+from tests.commands import commands_in, lines_of
+from tests.gfm import page_of
+from tests.hostile import COMMANDS, HARMFUL, UNSEEN
+from tests.virtual_platform import STORAGE_URL, VirtualPlatform
+from tests.virtual_time import VirtualClock
+
+ALL: Final = " ".join(HARMFUL)
+TEXTS: Final = (*COMMANDS, ALL, f"{COMMANDS[0]}{'x' * 50_000}\r{COMMANDS[0]}")
+TAGS: Final = {
+    *("h3", "blockquote", "p", "strong", "code", "pre", "details", "summary", "b"),
+    *("table", "thead", "tbody", "tr", "th", "td"),
+}
+Plant = Callable[[Simulator, str], None]
+
+
+def body(operation: Any, write: Callable[[str], object], *, status: int = 200) -> Plant:
+    """Return a function that puts a text into JSON, also with lone surrogates."""
+
+    def plant(simulator: Simulator, text: str) -> None:
+        answer = Fault(status=status, body=json.dumps(write(text)), headers={"Content-Type": "application/json"})
+        simulator.script_forever(operation, answer)
+
+    return plant
+
+
+def header(operation: Any, name: str, *, status: int = 200, content: str = "{}") -> Plant:
+    """Return a function that puts a text into a header, or with the name `reason` into the status line."""
+
+    def plant(simulator: Simulator, text: str) -> None:
+        written = text.replace("\n", " ")[:20_000]
+        reason, line = (written, "X: y") if name == "reason" else ("Reason", f"{name}: {written}")
+        head = f"HTTP/1.1 {status} {reason}\r\nContent-Length: {len(content)}\r\n{line}\r\n\r\n{content}"
+        simulator.script_forever(operation, Fault(raw=head.encode("utf-8", "surrogatepass")))
+
+    return plant
+
+
+def storage_error(simulator: Simulator, text: str) -> None:
+    content = f"<Error><Code>{text[:5000]}</Code><Message>{text[:5000]}</Message></Error>".encode("utf-8", "surrogatepass")
+    simulator.script_forever("download", Fault(status=451, body=content))
+
+
+def archive_with(name: str, target: str | None = None) -> Plant:
+    def plant(simulator: Simulator, text: str) -> None:
+        content, safe = io.BytesIO(), text[:2000].encode("utf-8", "replace").decode()
+        with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            member = tarfile.TarInfo(name.format(safe))
+            if target is not None:
+                member.type, member.linkname = tarfile.SYMTYPE, target.format(safe)
+            archive.addfile(member)
+        simulator.script_forever("download", Fault(body=content.getvalue()))
+
+    return plant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """Where a server puts a text, the inputs of a run that reads it, and the output that is this text."""
+
+    plant: Plant
+    inputs: Mapping[str, str] = field(default_factory=lambda: {"mode": "collect", "job_id": "export-finished"})
+    output: str | None = None
+
+
+EXPORT: Final = {"domain": "docs.example.com"}
+COLLECT: Final = {"mode": "collect", "job_id": "export-finished"}
+SITE: Final = {**COLLECT, "site_path": "site"}
+VALUES: Final = {**COLLECT, "values_file": "values.yaml"}
+AGENT: Final = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
+LINK: Final = f"{STORAGE_URL}/b"
+
+FIELDS: Final[Mapping[str, Field]] = {
+    "job ID": Field(plant=body("start_export", lambda text: {"jobId": text}), inputs={**EXPORT, "wait": "false"}, output="jobId"),
+    "status of an export": Field(plant=body("read_export", lambda text: {"status": text}), output="status"),
+    "progress and pages": Field(
+        plant=body("read_export", lambda text: {"status": "running", "progress": text, "pageCount": text})
+    ),
+    "error of a failed job": Field(plant=body("read_export", lambda text: {"status": "failed", "error": text})),
+    "error of a start": Field(plant=body("start_export", lambda text: {"error": text}, status=422), inputs=EXPORT),
+    "detail": Field(plant=body("make_bundle", lambda text: {"error": {"detail": text}}, status=403)),
+    "error of an outage": Field(plant=body("read_export", lambda text: {"error": text}, status=503)),
+    "expiry": Field(plant=body("make_bundle", lambda text: {"bundleUrl": LINK, "expiresAt": text}), inputs=VALUES),
+    "link": Field(plant=body("make_bundle", lambda text: {"bundleUrl": text}), inputs=VALUES),
+    "host of a link": Field(plant=body("make_bundle", lambda text: {"bundleUrl": f"https://{text}/b"}), inputs=VALUES),
+    "status of an agent job": Field(plant=body("read_agent_job", lambda text: {"status": text}), inputs=AGENT, output="status"),
+    "source of an agent job": Field(
+        plant=body("read_agent_job", lambda text: {"status": "completed", "source": {"repository": text, "ref": text}}),
+        inputs=AGENT,
+    ),
+    "other fields of an agent job": Field(
+        plant=body("read_agent_job", lambda text: {"status": "archived", "model": text, "createdAt": text, "prLink": text}),
+        inputs=AGENT,
+    ),
+    "request ID": Field(plant=header("read_export", "X-Request-Id", status=401)),
+    "content type": Field(plant=header("start_export", "Content-Type", content="no JSON"), inputs=EXPORT),
+    "redirect": Field(plant=header("read_export", "Location", status=302)),
+    "reason phrase": Field(plant=header("read_export", "reason", status=418)),
+    "redirect of the storage": Field(plant=header("download", "Location", status=302), inputs=SITE),
+    "content range": Field(plant=header("download", "Content-Range", status=206), inputs=SITE),
+    "error of the storage": Field(plant=storage_error, inputs=SITE),
+    "name of a file": Field(plant=archive_with("{}"), inputs=SITE),
+    "name of a file that is refused": Field(plant=archive_with("../{}"), inputs=SITE),
+    "target of a link": Field(plant=archive_with("link", "{}"), inputs=SITE),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_text_of_a_server_is_shown_and_not_interpreted(action: Action, name: str) -> None:
+    subject = FIELDS[name]
+    for number, text in enumerate(TEXTS):
+        action.workspace = action.workspace.parent / f"workspace-{number}"
+        action.workspace.mkdir()
+        platform = VirtualPlatform(VirtualClock())
+        subject.plant(platform.simulator, text)
+
+        ended = action.run(platform, **subject.inputs, timeout="30s", outage_tolerance="10s")
+
+        names = Counter(command.name for command in ended.commands) - Counter(warning=2)
+        assert names == Counter({"error": ended.exit_code} if ended.exit_code else {}), text
+        assert not any(commands_in(command.value) for command in ended.commands)
+        assert not UNSEEN.search(ended.stdout + ended.summary)
+        assert all(len(line) < 20_000 and "##[" not in line for line in lines_of(ended.stdout))
+        page = page_of(ended.summary)
+        assert page.tags() <= TAGS | ({"a"} if "prLink" in ended.outputs else set())
+        assert len(page.all("h3")) == 1
+        if subject.output and text.isprintable():
+            assert ended.outputs[subject.output].strip() == text.strip()
+        if "valuesFile" in ended.outputs:
+            values = yaml.safe_load((action.workspace / "values.yaml").read_text())
+            assert values == {"staticExport": {"enabled": True, "bundleUrl": ended.outputs["bundleUrl"]}}
+
+
+def test_with_several_domains_it_is_not_interpreted_either(action: Action) -> None:
+    platform = VirtualPlatform(VirtualClock())
+    platform.simulator.script_forever("read_export", Fault(json={"status": "failed", "error": ALL.replace("\ud800", "")}))
+
+    ended = action.run(platform, domain="a.example.com\nb.example.com")
+
+    names = Counter(command.name for command in ended.commands)
+    assert names == Counter(group=2, endgroup=2, error=2)
+    assert len(page_of(ended.summary).tables()[0]) == 1 + 2
+    assert not UNSEEN.search(ended.stdout + ended.summary)

@@ -1,0 +1,170 @@
+"""Several domains in one step: each ends on its own, all share the limits of the platform. In virtual time."""
+
+import contextlib
+import itertools
+import signal
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from admin_api_simulator import Fault
+from docs_platform_action.errors import Cancelled
+from docs_platform_action.http.pacing import GAP_SECONDS
+from docs_platform_action.signals import SignalHandler, Work
+from tests.action import Action
+from tests.archives import SEVEN_ZIP
+from tests.ended import Ended
+from tests.virtual_platform import VirtualPlatform
+from tests.virtual_time import VirtualClock
+
+MAX_PARALLEL: Final = 20
+GOOD: Final = [f"docs{number:02}.example.com" for number in range(93)]
+FAILING: Final = {  # the reason, the last status, and whether the job is known
+    "failing.example.com": ("job-failed", "failed", True),
+    "unknown.example.com": ("not-found", None, False),
+    "no-plan.example.com": ("forbidden", None, False),
+    "rejected.example.com": ("rejected", None, False),
+    "lost.example.com": ("start-unconfirmed", None, False),
+    "endless.example.com": ("timeout", "running", True),
+    "damaged.example.com": ("invalid-bundle", "completed", True),
+}
+HUNDRED: Final = [*GOOD[:5], *FAILING, *GOOD[5:]]
+A, B, C = THREE = [f"{letter}.example.com" for letter in "abc"]
+
+
+def rows(ended: Ended) -> dict[str, dict[str, Any]]:
+    """Return the rows of `results` by domain."""
+    return {row["domain"]: row for row in ended.results}
+
+
+def reasons(ended: Ended) -> list[str | None]:
+    return [row["failureReason"] for row in ended.results]
+
+
+def export(action: Action, platform: VirtualPlatform, domains: list[str], **inputs: str) -> Ended:
+    return action.run(platform, domain="\n".join(domains), **inputs)
+
+
+class Run(NamedTuple):
+    ended: Ended
+    platform: VirtualPlatform
+    workspace: Path
+
+
+class TestAHundredWithSevenFailures:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, tmp_path_factory: pytest.TempPathFactory) -> Run:
+        platform = VirtualPlatform(VirtualClock(), export_seconds=60, pages=12)
+        simulator, workspace = platform.simulator, tmp_path_factory.mktemp("many")
+        simulator.script("start_export", Fault(status=422), domain="rejected.example.com")
+        simulator.script("start_export", Fault(cut="before_response", processed=True), domain="lost.example.com")
+        simulator.script_forever("read_export", Fault(json={"status": "running"}), domain="endless.example.com")
+        simulator.script_forever("download", Fault(body=SEVEN_ZIP), domain="damaged.example.com")
+        inputs = {"timeout": "5m", "site_path": "sites/{domain}", "values_file": "values/{domain}.yaml"}
+        ended = export(Action(workspace), platform, HUNDRED, max_parallel=str(MAX_PARALLEL), **inputs)
+        return Run(ended, platform, workspace)
+
+    def test_the_step_fails_as_the_first_of_them_in_the_order_of_the_input(self, run: Run) -> None:
+        assert run.ended.end == (1, "job-failed")  # the others failed earlier
+        assert {*run.ended.outputs} == {"results", "durationSeconds", "failureReason"}
+        assert [row["domain"] for row in run.ended.results] == HUNDRED
+        assert len(run.ended.errors) == len(FAILING)
+
+    def test_each_failure_has_its_row_and_no_link(self, run: Run) -> None:
+        found = {row["domain"]: row for row in run.ended.results if row["failureReason"]}
+
+        assert {
+            domain: (row["failureReason"], row["status"], row["jobId"] is not None) for domain, row in found.items()
+        } == FAILING
+        assert {row[name] for row in found.values() for name in ("bundleUrl", "sitePath", "valuesFile")} == {None}
+
+    def test_each_success_has_its_own_link_site_and_values(self, run: Run) -> None:
+        assert {path.name for path in (run.workspace / "sites").iterdir()} == {*GOOD}
+        assert {path.stem for path in (run.workspace / "values").iterdir()} == {*GOOD}
+        for domain in GOOD:
+            row = rows(run.ended)[domain]
+            assert (row["status"], row["pageCount"], row["message"]) == ("completed", 12, None)
+            assert (row["sitePath"], row["valuesFile"]) == (f"sites/{domain}", f"values/{domain}.yaml")
+            assert f"/{row['jobId']}/" in row["bundleUrl"]
+            assert domain in (run.workspace / row["sitePath"] / "index.html").read_text()
+            assert row["bundleUrl"] in (run.workspace / row["valuesFile"]).read_text()
+            assert 60 <= row["durationSeconds"] < run.platform.clock.elapsed
+
+    def test_each_is_started_once_and_packed_once(self, run: Run) -> None:
+        count = run.platform.simulator.count
+
+        assert {count("start_export", domain=domain) for domain in HUNDRED} == {1}
+        assert {domain: count("make_bundle", domain=domain) for domain in HUNDRED} == {
+            domain: int(domain in {*GOOD, "damaged.example.com"}) for domain in HUNDRED
+        }
+
+    def test_they_run_side_by_side_as_far_as_allowed(self, run: Run) -> None:
+        # the job whose start got no response runs, too, but nothing waits for it
+        assert run.platform.simulator.max_concurrent_jobs in {MAX_PARALLEL, MAX_PARALLEL + 1}
+        times = sorted(request.at for request in run.platform.simulator.requests if request.operation != "download")
+        assert min(later - at for at, later in itertools.pairwise(times)) > GAP_SECONDS - 1e-6
+
+
+@pytest.mark.parametrize(("failures", "annotations"), [(9, 9), (12, 10)])
+def test_many_failures_are_counted_in_the_last_annotation(action: Action, failures: int, annotations: int) -> None:
+    ended = export(action, VirtualPlatform(VirtualClock()), [f"failing.d{number}.example.com" for number in range(failures)])
+
+    assert (reasons(ended), len(ended.errors)) == (["job-failed"] * failures, annotations)
+    assert failures == annotations or "3" in ended.errors[-1]
+
+
+class TestLimitOfStarts:
+    def test_starts_wait_for_room_while_other_jobs_run_however_long_that_takes(self, action: Action) -> None:
+        platform = VirtualPlatform(VirtualClock(), export_seconds=600, max_jobs=3)
+
+        ended = export(action, platform, GOOD[:9], outage_tolerance="1m")
+
+        assert (ended.end, platform.simulator.max_concurrent_jobs) == ((0, None), 3), ended.stdout
+        assert platform.simulator.count("start_export", status=429) > 0
+
+    def test_a_pause_of_starts_holds_back_no_other_request(self, action: Action) -> None:
+        platform = VirtualPlatform(VirtualClock(), export_seconds=100)
+        quota = Fault(status=429, headers={"Retry-After": "86400"})
+        platform.simulator.script_forever("start_export", quota, domain=B)
+        platform.simulator.script("download", Fault(status=403))  # so that a second link is needed
+
+        ended = export(action, platform, [A, B], outage_tolerance="5m", site_path="{domain}")
+
+        assert reasons(ended) == [None, "unavailable"]
+        assert platform.simulator.count("make_bundle") == 2
+        assert rows(ended)[A]["durationSeconds"] < 150
+        assert 300 <= rows(ended)[B]["durationSeconds"] < 500  # the tolerance begins when no other job runs
+
+
+class Interrupted(SignalHandler):
+    """Runs the work until a signal arrives, half a minute after its beginning."""
+
+    def __init__(self, clock: VirtualClock, **_: object) -> None:
+        """Leave the process's signal handlers alone."""
+        self._virtual = clock
+
+    def run(self, work: Work) -> signal.Signals:
+        def interrupt() -> None:
+            self._virtual.sleep(30.0)
+            work.stop()
+            self._virtual.cancel()
+
+        with contextlib.suppress(Cancelled):
+            self._virtual.run(work.run, interrupt)
+        return signal.SIGTERM
+
+
+def test_a_cancel_ends_all_and_keeps_what_is_known_of_each(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.action.InProcessHandler", Interrupted)
+    platform = VirtualPlatform(VirtualClock(), export_seconds=3600)
+    platform.simulator.script("start_export", Fault(status=422), domain=A)
+
+    ended = export(action, platform, [A, *GOOD[:5]], max_parallel="3", site_path="{domain}")
+
+    assert ended.end == (143, "rejected")  # the first, in the order of the input
+    assert reasons(ended) == ["rejected", *["cancelled"] * 5]
+    assert [row["jobId"] is not None for row in ended.results] == [False, True, True, True, False, False]
+    assert platform.clock.elapsed < 31
+    assert [*action.workspace.iterdir()] == []

@@ -1,0 +1,350 @@
+"""What only a separate process shows: the workflow's environment, signals, and files that cannot be written."""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from admin_api_simulator import Fault, Simulator
+from admin_api_simulator.faults import Operation
+from admin_api_simulator.runner import parse_outputs
+from tests.action import Action, Running, shell_python
+from tests.ended import ENTRYPOINT, Ended
+from tests.keys import ADMIN_KEY
+from tests.raw import RawServer, read_request
+from tests.shells import SHELLS, source
+
+NEVER_SECONDS = 3600.0
+SILENT = Fault(delay_seconds=NEVER_SECONDS)
+EXPORT = {"domain": "docs.example.com"}
+FINISHED = {"mode": "collect", "job_id": "export-finished"}
+AGENT = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
+HOURLY = {"poll_interval": "1h", "max_poll_interval": "1h"}
+BOTH = pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+
+
+@pytest.fixture
+def endless(make_platform: Callable[..., Simulator]) -> Simulator:
+    """Start a platform whose jobs outlast every test."""
+    return make_platform(export_seconds=NEVER_SECONDS, agent_seconds=NEVER_SECONDS, queue_share=0.5)
+
+
+def until(is_so: Callable[[], object]) -> None:
+    while not is_so():
+        time.sleep(0.005)
+
+
+class TestCancel:
+    """A cancel ends the run at once in every phase. No test measures time: a run that waited would outlast the test."""
+
+    def check(self, ended: Ended, exit_code: int, *, job_id: str | None, status: str | None) -> None:
+        assert (ended.end, ended.stderr) == ((exit_code, "cancelled"), ""), ended.stdout
+        assert (ended.outputs.get("jobId"), ended.outputs.get("status")) == (job_id, status)
+        assert (ended.result["failureReason"], ended.result["jobId"]) == ("cancelled", job_id)
+        assert signal.Signals(exit_code - 128).name in ended.error
+
+    @BOTH
+    @pytest.mark.parametrize(
+        ("inputs", "fault", "line"),
+        [
+            (HOURLY, None, "  queued"),
+            ({"outage_tolerance": "1h"}, Fault(status=429, headers={"Retry-After": "3000"}), " 429 "),
+        ],
+        ids=["between two reads", "while the API asks to wait"],
+    )
+    def test_in_a_pause(
+        self,
+        action: Action,
+        endless: Simulator,
+        inputs: dict[str, str],
+        fault: Fault | None,
+        line: str,
+        number: signal.Signals,
+        exit_code: int,
+    ) -> None:
+        endless.script_forever("read_export", fault, after=[None])
+
+        with action.start(endless, **EXPORT, **inputs) as running:
+            running.wait_for(line)
+            running.signal(number)
+            ended = running.wait()
+
+        self.check(ended, exit_code, job_id=ended.outputs["jobId"], status="queued")
+
+    @pytest.mark.parametrize(
+        ("operation", "inputs", "status"),
+        [
+            ("start_export", EXPORT, None),
+            ("read_export", FINISHED, None),
+            ("make_bundle", FINISHED, "completed"),
+            ("read_agent_job", AGENT, None),
+            ("download", {**FINISHED, "site_path": "site", "bundle_path": "bundle"}, "completed"),
+        ],
+    )
+    def test_in_a_request(
+        self, action: Action, endless: Simulator, operation: Operation, inputs: dict[str, str], status: str | None
+    ) -> None:
+        endless.script_forever(operation, SILENT)
+
+        with action.start(endless, **inputs) as running:
+            until(lambda: endless.count(operation))
+            running.signal(signal.SIGINT)
+            ended = running.wait()
+
+        self.check(ended, 130, job_id=inputs.get("job_id"), status=status)
+        assert ("dashboard" in ended.error) == (operation == "start_export")  # an export may be running there
+        assert (endless.count(operation), "bundleUrl" in ended.outputs) == (1, False)
+        assert [*action.workspace.iterdir()] == []
+
+    def test_a_response_to_the_start_right_after_the_signal_still_gives_the_job_id(self, action: Action) -> None:
+        arrived: list[socket.socket] = []
+
+        def answer_later(connection: socket.socket) -> None:
+            read_request(connection)
+            arrived.append(connection)
+            read_request(connection)
+
+        action.constants["jobs.runner.START_GRACE_SECONDS"] = 60.0  # long enough for a loaded machine
+        with RawServer(answer_later) as server, action.start(server.base_url, **EXPORT, **HOURLY) as running:
+            until(lambda: arrived)
+            running.signal(signal.SIGTERM)
+            until(lambda: is_delivered(running, signal.SIGTERM))
+            arrived[0].sendall(b'HTTP/1.1 202 Accepted\r\nContent-Length: 20\r\n\r\n{"jobId":"late-one"}')
+            ended = running.wait()
+
+        assert (ended.end, ended.outputs["jobId"], server.connections) == ((143, "cancelled"), "late-one", 1)
+
+    @BOTH
+    def test_while_the_interpreter_starts(
+        self, action: Action, platform: Simulator, tmp_path: Path, number: signal.Signals, exit_code: int
+    ) -> None:
+        early = "signal_handler = SignalHandler(clock)\n"
+        text = ENTRYPOINT.read_text()
+        assert text.count(early) == 1
+        action.entrypoint = tmp_path / "entrypoint.py"
+        kill = f"__import__('os').kill(__import__('os').getpid(), {int(number)})\n"
+        action.entrypoint.write_text(text.replace(early, f"{early}    {kill}"))
+
+        ended = action.run_process(platform, **EXPORT)
+
+        assert (ended.end, platform.requests) == ((exit_code, "cancelled"), [])
+
+    def test_a_run_with_a_blocked_log_writes_its_outputs_and_ends_by_a_second_signal(
+        self, action: Action, endless: Simulator, tmp_path: Path
+    ) -> None:
+        outputs, log = tmp_path / "output", tmp_path / "log"
+        outputs.touch()
+        action.python = shell_python(tmp_path, f'exec "$python" "$@" >"{log}"')
+        action.debug = True  # a line for each request
+        action.constants |= {"http.pacing.GAP_SECONDS": 0.001, "signals.FORCE_EXIT_SECONDS": 0.2}
+
+        with (
+            pipe_without_reader(log) as pipe,
+            action.start(endless, **EXPORT, max_poll_interval="20ms", env={"GITHUB_OUTPUT": str(outputs)}) as running,
+        ):
+            wait_until_full(pipe)
+            running.signal(signal.SIGINT)
+            until(lambda: "results" in read_outputs(outputs))
+            time.sleep(0.3)
+            running.signal(signal.SIGTERM)
+            ended = running.wait()
+
+        assert (ended.exit_code, ended.stderr) == (143, "")
+        assert json.loads(read_outputs(outputs)["results"])[0]["failureReason"] == "cancelled"
+
+
+def is_delivered(running: Running, number: signal.Signals) -> bool:
+    """Return whether a process has received a signal, or has ended."""
+    try:
+        status = Path(f"/proc/{running.pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    fields = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
+    return fields["State"].startswith("Z") or not int(fields["ShdPnd"], 16) & 1 << (number - 1)
+
+
+def read_outputs(file: Path) -> dict[str, str]:
+    with contextlib.suppress(ValueError):  # an incomplete record
+        return parse_outputs(file.read_text())
+    return {}
+
+
+PIPE_BYTES = 4096
+
+
+@contextlib.contextmanager
+def pipe_without_reader(path: Path) -> Iterator[int]:
+    """Create a named pipe that blocks its writer after a few bytes."""
+    os.mkfifo(path)
+    pipe = os.open(path, os.O_RDWR)
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        yield pipe
+    finally:
+        os.close(pipe)
+
+
+def wait_until_full(pipe: int) -> None:
+    """Wait until a pipe has no room for another log line, and nothing has been written for a while."""
+    before, held = -1, 0
+    while held < PIPE_BYTES - 200 or held != before:
+        time.sleep(0.3)
+        before, held = held, int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+class TestEnvironment:
+    def test_python_files_of_the_workspace_and_variables_of_python_have_no_effect(
+        self, action: Action, platform: Simulator
+    ) -> None:
+        for name in ("requests", "sitecustomize", "usercustomize", "docs_platform_action", "json", "startup"):
+            (action.workspace / f"{name}.py").write_text("raise SystemExit('a file of the workspace ran')\n")
+        workspace = str(action.workspace)
+        variables = {"PYTHONPATH": workspace, "PYTHONHOME": workspace, "PYTHONSTARTUP": f"{workspace}/startup.py"}
+
+        ended = action.run_process(
+            platform, **FINISHED, env={**variables, "PYTHONWARNINGS": "error", "PYTHONIOENCODING": "ascii:strict"}
+        )
+
+        assert (ended.end, ended.stderr) == ((0, None), "")
+
+    @pytest.mark.parametrize("debug", [False, True])
+    def test_warnings_messages_and_traces_of_libraries_are_not_shown(
+        self, action: Action, platform: Simulator, tmp_path: Path, debug: bool
+    ) -> None:
+        action.entrypoint = tmp_path / "entrypoint.py"
+        action.entrypoint.write_text(f"{NOISE}\n{ENTRYPOINT.read_text()}")
+        action.debug = debug
+
+        ended = action.run_process(platform, **FINISHED, bundle_path="bundle")
+
+        assert ended.exit_code == 0
+        shown = ended.stdout + ended.stderr
+        assert [text for text in ("of a library", "during the imports", "Traceback", "File ") if text in shown] == []
+        assert {*re.findall(r"unexpected (\w+)", ended.stderr)} == {"ZeroDivisionError", "OSError"}
+
+    def test_the_key_is_not_in_the_process_list(self, action: Action, endless: Simulator) -> None:
+        with action.start(endless, **EXPORT) as running:
+            running.wait_for("  queued")
+            assert ADMIN_KEY.encode() not in Path(f"/proc/{running.pid}/cmdline").read_bytes()
+
+
+NOISE = """
+import logging, sys, threading, warnings
+
+def make_noise(event, args):
+    if event == "import" and args[0] == "requests":
+        warnings.warn("a warning during the imports")
+    if event == "socket.connect":
+        warnings.warn("a warning of a library")
+        logging.getLogger("library").critical("a message of a library")
+        threading.Thread(target=lambda: 1 / 0).start()
+        class Noisy:
+            def __del__(self):
+                raise OSError
+        Noisy()
+
+sys.addaudithook(make_noise)
+"""
+
+
+class TestFilesThatCannotBeWritten:
+    @pytest.mark.parametrize("place", ["{folder}", "{folder}/missing/output", "/proc/nowhere/output"])
+    def test_an_output_file_that_cannot_be_opened_fails_the_run_before_any_request(
+        self, action: Action, platform: Simulator, tmp_path: Path, place: str
+    ) -> None:
+        ended = action.run_process(platform, **EXPORT, env={"GITHUB_OUTPUT": place.format(folder=tmp_path)})
+
+        assert (ended.exit_code, platform.requests) == (1, [])
+        assert "GITHUB_OUTPUT" in ended.error
+        assert "`internal-error`" in ended.summary
+
+    def test_outputs_that_do_not_fit_fail_the_run_and_leave_no_part_of_a_record(
+        self, action: Action, platform: Simulator, tmp_path: Path
+    ) -> None:
+        action.python = shell_python(tmp_path, 'ulimit -f 1 && exec "$python" "$@"')  # files of 1 KiB at most
+        platform.override("make_bundle", {"bundleUrl": f"https://storage.example.com/{'x' * 1000}"})
+
+        ended = action.run_process(platform, **FINISHED)
+
+        known = {"jobId": "export-finished", "status": "completed", "pageCount": "12", "failureReason": "internal-error"}
+        assert (ended.exit_code, known.items() <= ended.outputs.items()) == (1, True)
+        assert not {"results", "bundleUrl"} & {*ended.outputs}
+
+    @pytest.mark.parametrize("redirection", ["> >(exit 0)", "> /dev/full", ">&-", "<&- >&- 2>&-", "> /dev/full 2> /dev/full"])
+    def test_a_log_that_cannot_be_written_does_not_stop_the_run(
+        self, action: Action, platform: Simulator, tmp_path: Path, redirection: str
+    ) -> None:
+        action.python = shell_python(tmp_path, f'exec "$python" "$@" {redirection}')
+
+        ended = action.run_process(platform, **FINISHED)
+
+        assert (ended.end, ended.stdout, "Traceback" in ended.stderr) == ((0, None), "", False)
+        assert ended.outputs["bundleUrl"]
+        assert ended.summary
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_an_internal_error_shows_its_traceback_only_with_debug_logging(
+    action: Action, platform: Simulator, tmp_path: Path, debug: bool
+) -> None:
+    # a thread's stack takes all available memory, so no thread can be started
+    action.python = shell_python(tmp_path, 'ulimit -S -s 2000000 && ulimit -S -v 1900000 && exec "$python" "$@"')
+    action.debug = debug
+
+    ended = action.run_process(platform, **EXPORT)
+
+    assert (ended.end, ended.result["failureReason"]) == ((1, "internal-error"), "internal-error")
+    assert "RuntimeError" in ended.error
+    assert ("Traceback" in ended.stdout, "Traceback" in ended.stderr) == (debug, False)
+
+
+class TestOutsideAWorkflow:
+    NO_RUNNER = dict.fromkeys(("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "CI"), "")
+    TO_FILE = NO_RUNNER | {"OUTPUT_ENV_FILE": "outputs.env"}
+
+    @staticmethod
+    def printed(ended: Ended) -> dict[str, str]:
+        lines = [line.partition("=") for line in ended.stdout.splitlines() if re.match(r"\w+=", line)]
+        return {name: value for name, _, value in lines}
+
+    def test_outputs_are_printed_and_no_command_is(self, action: Action, platform: Simulator) -> None:
+        ended = action.export(platform, env=self.NO_RUNNER)
+
+        outputs = self.printed(ended)
+        assert outputs.keys() == {"jobId", "status", "pageCount", "bundleUrl", "expiresAt", "durationSeconds", "results"}
+        assert outputs["bundleUrl"].startswith(platform.storage_url)
+        assert "::" not in ended.stdout.replace(outputs["results"], "")
+
+    @pytest.mark.parametrize("text", ["::error::stolen", "##[error]stolen", "\x1b[31mred", "a\n::error::stolen"])
+    def test_a_failure_is_plain_text_and_foreign_text_is_harmless(self, action: Action, platform: Simulator, text: str) -> None:
+        platform.script_forever("read_export", Fault(json={"status": "failed", "error": text}))
+
+        ended = action.export(platform, env=self.NO_RUNNER)
+
+        assert self.printed(ended)["failureReason"] == "job-failed"
+        assert re.search("^Error: ", ended.stdout, re.MULTILINE)
+        assert not any(line.lstrip().startswith("::") for line in ended.stdout.splitlines())
+        assert "\x1b" not in ended.stdout
+
+    @pytest.mark.parametrize("shell", SHELLS)
+    def test_a_shell_gets_the_outputs_from_the_file_and_none_of_an_earlier_run(
+        self, action: Action, platform: Simulator, shell: str
+    ) -> None:
+        file = action.workspace / "outputs.env"
+        ended = action.export(platform, env=self.TO_FILE, site_path="site")
+        first = source(file, shell)
+        failed = action.export(platform, env=self.TO_FILE, timeout="never")
+
+        assert (first, first["sitePath"], file.stat().st_mode & 0o777) == (self.printed(ended), "site", 0o600)
+        assert source(file, shell) == self.printed(failed)
+        assert source(file, shell)["failureReason"] == "invalid-input"

@@ -1,0 +1,164 @@
+"""The key and a link's signature are shown nowhere, whichever server echoes them.
+
+`tests/ended.py` searches everything that a run leaves for the key; each run here could leave it.
+"""
+
+import itertools
+import urllib.parse
+from typing import Final, NoReturn
+
+import pytest
+
+from admin_api_simulator import Fault
+from admin_api_simulator.faults import Operation
+from docs_platform_action.redaction import HIDDEN
+from tests.action import Action
+from tests.archives import entry, tar_of
+from tests.keys import ADMIN_KEY, AWKWARD_KEYS
+from tests.leaks import ENCODERS, leaked
+from tests.virtual_platform import STORAGE_URL, VirtualPlatform
+from tests.virtual_time import VirtualClock
+
+KEYS: Final = [key for key in (ADMIN_KEY, *AWKWARD_KEYS) if not key.endswith("\\")]  # a final backslash's escape may be left
+INPUTS: Final = {"domain": "docs.example.com", "timeout": "1m", "outage_tolerance": "5s", "site_path": "site"}
+AGENT: Final = {"mode": "agent", "project_id": "p", "job_id": "aj_1"}
+
+
+def platform_with(operation: Operation, fault: Fault, **options: object) -> VirtualPlatform:
+    platform = VirtualPlatform(VirtualClock(), **options)
+    platform.simulator.script_forever(operation, fault)
+    return platform
+
+
+@pytest.fixture
+def action(action: Action) -> Action:
+    action.debug = True
+    return action
+
+
+@pytest.mark.parametrize(("form", "key"), [*zip(ENCODERS, itertools.cycle(KEYS), strict=False)])
+def test_the_whole_key_is_hidden_in_every_form(action: Action, form: str, key: str) -> None:
+    platform = platform_with("read_export", Fault(json={"status": f"is {ENCODERS[form](key)} now"}), key=key)
+
+    ended = action.run(platform, **INPUTS, admin_key=key)
+
+    assert ended.reason == "timeout"
+    assert ended.outputs["status"] == f"is {HIDDEN} now"
+    for text in (ended.log, ended.error, ended.result["message"], ended.summary.replace("\\", "")):
+        assert f"is {HIDDEN} now" in text
+
+
+ECHOES: Final[dict[str, tuple[Operation, Fault]]] = {
+    "error of a start": ("start_export", Fault(status=403, json={"error": {"detail": f"bad token {ADMIN_KEY}."}})),
+    "content type": ("start_export", Fault(body="no JSON", headers={"Content-Type": f"text/x-{ADMIN_KEY}"})),
+    "request ID": ("read_export", Fault(status=401, json={}, headers={"X-Request-Id": ADMIN_KEY})),
+    "redirect": ("read_export", Fault(status=302, headers={"Location": f"https://{ADMIN_KEY}.example.com/?k={ADMIN_KEY}"})),
+    "error of an outage": ("read_export", Fault(status=503, json={"error": ADMIN_KEY})),
+    "error of a failed job": ("read_export", Fault(json={"status": "failed", "error": f"{ADMIN_KEY} is wrong"})),
+    "path of a link": ("make_bundle", Fault(json={"bundleUrl": f"https://storage.example.com/{ADMIN_KEY}?sig=x"})),
+    "expiry": ("make_bundle", Fault(json={"bundleUrl": "https://storage.example.com/b", "expiresAt": ADMIN_KEY})),
+    "error of the storage": ("download", Fault(status=451, body=f"<Code>Denied</Code><Message>{ADMIN_KEY}</Message>")),
+    "request ID of the storage": ("download", Fault(status=451, body="no", headers={"X-Request-Id": ADMIN_KEY})),
+    "redirect of the storage": ("download", Fault(status=302, headers={"Location": f"ftp://{ADMIN_KEY}.example.com/"})),
+    "name of a file": ("download", Fault(body=tar_of(entry(f"../{ADMIN_KEY}".encode())))),
+}
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_a_key_that_a_server_echoes_does_not_leak(action: Action, echo: str) -> None:
+    operation, fault = ECHOES[echo]
+    platform = platform_with(operation, fault)
+
+    ended = action.run(platform, **INPUTS)
+
+    assert (ended.exit_code, platform.simulator.count(operation) > 0) == (1, True)
+    assert HIDDEN in ended.error or "expir" in echo or "path" in echo
+
+
+AS_GIVEN: Final[dict[str, tuple[Operation, dict[str, object], dict[str, str]]]] = {
+    "jobId": ("start_export", {"jobId": f"se_{ADMIN_KEY}"}, INPUTS),
+    "bundleUrl": ("make_bundle", {"bundleUrl": f"https://storage.example.com/b?sig={ADMIN_KEY}"}, INPUTS),
+    "prLink": ("read_agent_job", {"status": "active", "prLink": f"https://git.example.com/{ADMIN_KEY}"}, AGENT),
+}
+
+
+@pytest.mark.parametrize("field", AS_GIVEN)
+def test_the_whole_key_in_a_field_that_is_used_as_given_fails_the_run_at_once(action: Action, field: str) -> None:
+    operation, body, inputs = AS_GIVEN[field]
+    platform = platform_with(operation, Fault(json=body))
+
+    ended = action.run(platform, **inputs)
+
+    assert (ended.end, platform.simulator.count(operation)) == ((1, "bad-response"), 1)
+    assert field not in ended.outputs
+
+
+def test_a_job_and_a_link_that_share_characters_with_the_key_are_used_unchanged(action: Action) -> None:
+    shared = "5f9d88b1c2e4a7003f6b2d1e"  # an organization's ID, which a platform may put into its keys, job IDs and links
+    job_id, link = f"{shared}/export 1", f"{STORAGE_URL}/{shared}/b.tar?X-Part={shared}.eyJz"
+    platform = VirtualPlatform(VirtualClock(), key=f"adm_{shared}_k3y-9f27c1d4", job_ids=[job_id])
+    platform.simulator.override("make_bundle", {"bundleUrl": link})
+    platform.simulator.script_forever("download", Fault(body=tar_of(entry(b"index.html"))))
+
+    ended = action.run(platform, **INPUTS, admin_key=platform.simulator.key, values_file="values.yaml")
+
+    assert ended.end == (0, None), ended.stdout
+    assert (ended.outputs["jobId"], ended.outputs["bundleUrl"]) == (job_id, link)
+    paths = {request.path for request in platform.simulator.requests_of("read_export")}
+    assert paths == {f"/v1/static-export/jobs/{urllib.parse.quote(job_id, safe='')}"}
+    assert link in (action.workspace / "values.yaml").read_text()
+
+
+PARAMETERS: Final = {
+    "X-Amz-Signature": "vjbyPxy/bdZNm+Ga=",
+    "X-Amz-Security-Token": "session-token/1cmwQ5x",
+    "X-Goog-Credential": "robot@example/20240601/auto",
+    "sig": "kX9vT2bQ7m==",
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_the_secrets_of_a_link_that_the_storage_echoes_are_hidden(action: Action, name: str) -> None:
+    value, quoted = PARAMETERS[name], urllib.parse.quote(PARAMETERS[name], safe="")
+    link = f"{STORAGE_URL}/b?part=shown&{name}={quoted}"
+    platform = platform_with("download", Fault(status=451, body=f"<Message>{value} or {quoted} in {link}</Message>"))
+    platform.simulator.override("make_bundle", {"bundleUrl": link})
+
+    ended = action.run(platform, **INPUTS)
+
+    assert ended.reason == "download-failed"
+    assert f"… or … in {STORAGE_URL}/b?…" in ended.error
+    assert [text for text in (ended.stdout, ended.summary, *ended.outputs.values()) if leaked(value, text)] == []
+
+
+PLACES: Final = {
+    "log": "docs_platform_action.report.log.Log.status_read",
+    "download": "docs_platform_action.bundle.deliver.BundleStream",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_traceback_does_not_show_the_key(action: Action, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    def fail(*_given: object, **_named: object) -> NoReturn:
+        raise RuntimeError(f"cannot take {ADMIN_KEY}") from KeyError({"Authorization": f"Bearer {ADMIN_KEY}"})
+
+    monkeypatch.setattr(PLACES[place], fail)
+
+    ended = action.run(VirtualPlatform(VirtualClock()), **INPUTS)
+
+    assert ended.reason == "internal-error"
+    lines = [command.value for command in ended.commands if command.name == "debug"]
+    assert len([line for line in lines if HIDDEN in line]) == 2  # the error and its cause
+
+
+def test_debug_lines_have_no_header_and_no_body(action: Action) -> None:
+    platform = VirtualPlatform(VirtualClock())
+    platform.simulator.script(
+        "read_export", Fault(json={"status": "running", "note": "body-word"}, headers={"X-Note": "header-word"})
+    )
+
+    ended = action.run(platform, **INPUTS, start_options='{"note": "sent-word"}')
+
+    shown = "\n".join(command.value for command in ended.commands if command.name == "debug")
+    assert (ended.end, "GET /v1/" in shown, "POST /v1/" in shown) == ((0, None), True, True)
+    assert [word for word in ("Bearer", "body-word", "header-word", "sent-word", "X-Amz-Signature") if word in shown] == []

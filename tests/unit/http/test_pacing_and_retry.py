@@ -1,0 +1,115 @@
+"""When requests are sent: their pace, whether, when and for how long an operation is retried, and `Retry-After`."""
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+
+from docs_platform_action.errors import NETWORK
+from docs_platform_action.http.pacing import Pacer
+from docs_platform_action.http.retry import Retry, TransientError, backoff_pauses, read_retry_after
+from tests.virtual_time import NOON, VirtualClock
+
+
+def down(**changes: Any) -> TransientError:
+    return TransientError("it is down", advice=NETWORK, **changes)
+
+
+def retry(**changes: Any) -> Retry:
+    """Return the state of an operation asked for at 100 that tolerates an outage for 20 seconds."""
+    return Retry(**{"tolerance_seconds": 20.0, "next_attempt_at": 100.0, **changes})
+
+
+def attempts(state: Retry, error: TransientError, seconds: float) -> list[float]:
+    """Return when an operation is attempted that always fails; each attempt takes this long."""
+    begun: list[float] = []
+    pauses = backoff_pauses(lambda ceiling: ceiling / 2)
+    while True:
+        begun.append(max(state.begins_at(), begun[-1] + seconds if begun else 0.0))
+        try:
+            state = state.increment(error, begun[-1] + seconds, pause_seconds=next(pauses))
+        except TransientError:
+            return begun
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "seconds", "begun"),
+    [
+        # the tolerance counts from the first failure
+        (retry(), down(), 0, [100, 100.5, 101.5, 103.5, 107.5, 115.5, 120]),
+        (retry(tolerance_seconds=5.0), down(), 4, [100, 104.5, 109]),
+        # an error that probably lasts is tolerated for a shorter time
+        (retry(), down(tolerance_seconds=2.0), 0, [100, 100.5, 101.5, 102]),
+        (retry(), down(retry_after_seconds=15.0), 0, [100, 115, 120]),
+        # a deadline comes first; an attempt that is under way then is followed by the last one
+        (retry(deadline=101.5), down(), 0, [100, 100.5, 101.5]),
+        (retry(deadline=102.0), down(), 5, [100, 105]),
+        # what must not be sent twice is not, unless it was certainly not processed
+        (retry(is_idempotent=False), down(maybe_processed=True), 0, [100]),
+        (retry(is_idempotent=False, deadline=101.0), down(maybe_processed=False), 0, [100, 100.5, 101]),
+    ],
+)
+def test_attempts_end_with_one_at_the_end(state: Retry, error: TransientError, seconds: float, begun: list[float]) -> None:
+    assert attempts(state, error, seconds) == begun
+
+
+def test_an_attempt_is_held_but_not_longer_than_is_tolerated() -> None:
+    assert [retry().begins_at(held_until) for held_until in (90.0, 107.0, 500.0)] == [100, 107, 120]
+    assert retry(deadline=104.0).begins_at(107.0) == 104
+    assert retry(failing_since=85.0).begins_at(107.0) == 105
+
+
+def test_a_status_that_is_final_soon_is_tried_again_then() -> None:
+    assert retry().increment(down(retry_after_seconds=60.0, retry_until=107.0), 100, pause_seconds=1).begins_at() == 107
+
+
+def test_an_attempt_may_take_what_remains_if_another_one_may_follow() -> None:
+    assert retry().attempt_seconds(100) == math.inf
+    assert retry(failing_since=90.0, is_idempotent=False).attempt_seconds(100) == math.inf
+    assert [retry(failing_since=since).attempt_seconds(100) for since in (90.0, 80.1, 80.0)] == [10, 2, 10]
+
+
+def test_pauses_are_random_below_a_ceiling_that_doubles_up_to_a_limit() -> None:
+    ceilings = [1, 2, 4, 8, 16, 30, 30]
+
+    assert [*itertools.islice(backoff_pauses(lambda ceiling: ceiling), 7)] == ceilings
+    assert all(0 <= pause < ceiling for pause, ceiling in zip(backoff_pauses(), ceilings, strict=False))
+
+
+@pytest.mark.parametrize(
+    ("text", "date", "seconds"),
+    [
+        (" 7 ", "", 7),
+        ("Mon, 04 May 2026 12:00:30 GMT", "", 30),
+        ("Mon, 04 May 2026 11:00:00 GMT", "", 0),
+        ("Mon, 04 May 2026 09:00:20 -0000", "Mon, 04 May 2026 09:00:00 GMT", 20),  # the server's own clock counts
+        *((text, "", None) for text in ("", "-1", "1.5", "soon", "1e3", "٣", "9999999999", "Mon, 99 May 2026 12:00:30 GMT")),
+    ],
+)
+def test_the_two_forms_of_retry_after_are_read_and_nothing_else(text: str, date: str, seconds: float | None) -> None:
+    assert read_retry_after({"Retry-After": text, "Date": date}, NOON) == seconds
+
+
+def test_requests_of_several_threads_begin_a_tenth_of_a_second_apart_and_a_pause_saves_no_turns() -> None:
+    clock = VirtualClock()
+    pacer, begun = Pacer(clock), []
+
+    def send() -> None:
+        for pause in (0.0, 0.0, 60.0):
+            clock.sleep(pause)
+            pacer.wait_for_turn()
+            begun.append(clock.elapsed)
+
+    clock.run(send, send)
+
+    assert begun == pytest.approx([0, 0.1, 0.2, 0.3, 60.2, 60.3])
+
+
+def test_a_hold_of_starts_only_grows() -> None:
+    pacer = Pacer(VirtualClock())
+
+    for until in (5.0, 9.0, 7.0):
+        pacer.hold_starts(until)
+
+    assert pacer.starts_held_until == 9

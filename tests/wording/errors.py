@@ -1,0 +1,343 @@
+"""The page `errors.md`: each error once, with its fact, its cause and its remedy.
+
+Nearly all come from whole runs on the simulated platform. Errors of which only names and numbers differ are shown once.
+"""
+
+import errno
+import os
+import re
+import ssl
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+from admin_api_simulator import ExportPlan, Fault, Simulator
+from docs_platform_action import main
+from docs_platform_action.bundle import staging
+from docs_platform_action.errors import ActionError, internal_error
+from docs_platform_action.inputs import paths
+from docs_platform_action.job import Job
+from docs_platform_action.outputs import Outputs
+from docs_platform_action.redaction import Redactor
+from docs_platform_action.text import clean
+from tests.action import Action, Inputs, Platform
+from tests.archives import REFUSED
+from tests.keys import ADMIN_KEY
+from tests.unit.http.test_faults import ERRORS, message_of
+from tests.virtual_platform import Sent, Trouble, VirtualPlatform
+from tests.virtual_time import VirtualClock
+
+EXPORT: Final = {"domain": "docs.example.com"}
+COLLECT: Final = {"mode": "collect", "job_id": "export-finished"}
+SITE: Final = {**COLLECT, "site_path": "site"}
+AGENT: Final = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
+SEVERAL: Final = {"domain": "a.example.com\nb.example.com"}
+HTML: Final = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
+PROXY: Final = {"HTTPS_PROXY": "http://proxy.example.com:3128"}
+
+INPUTS: Final[tuple[Inputs, ...]] = (
+    {"domain": ""},
+    {"admin_key": ""},
+    {**COLLECT, "job_id": ""},
+    {**AGENT, "project_id": ""},
+    {"mode": "import"},
+    {"base_url": "api.example.com"},
+    {"base_url": "https://münchen.example"},
+    {"base_url": "https://user:pa55word@api.example.com"},
+    {"base_url": "http://api.example.com"},
+    {"admin_key": "Bearer s3cr3t-key"},
+    {"domain": "https://docs.example.com/guide"},
+    {"domain": "-docs.example.com"},
+    {"domain": "münchen.example.com"},
+    {"domain": "docs.example.com\nDocs.Example.COM"},
+    {"domain": "a.example.com, b.example.com"},
+    {"domain": f"{ADMIN_KEY}.example.com"},
+    {**COLLECT, "job_id": "a\0b"},
+    {"timeout": "soon"},
+    {"timeout": "0s"},
+    {"timeout": "841h"},
+    {"wait": "x"},
+    {"start_options": "{"},
+    {"start_options": '{"domain": "other.example.com"}'},
+    {"max_parallel": "0"},
+    {"min_pages": "0"},
+    {"poll_interval": "45s"},
+    {"job_id": "aj_1", "project_id": "prj_1"},
+    {**COLLECT, **SEVERAL},
+    {"export_version": "v1"},
+    {"min_pagse": "100"},
+    {"site_path": "../site"},
+    {"site_path": "a\nb"},
+    {"site_path": "$RUNNER_TEMP/site"},
+    {"site_path": ".\\site"},
+    {"site_path": "circle/site"},
+    {"site_path": "full"},
+    {"site_path": "."},
+    {"bundle_path": "notes.txt/bundle"},
+    {"bundle_path": "full"},
+    {"bundle_path": "out", "site_path": "out/site"},
+    {**SEVERAL, "site_path": "site"},
+    {**COLLECT, "domain": "", "site_path": "{domain}"},
+    {"ca_bundle": "missing.pem"},
+    {"ca_bundle": "notes.txt"},
+)
+"""Inputs that are refused, besides those of a good export."""
+
+START: Final[Mapping[str, Fault]] = {
+    name: Fault(**fault)
+    for name, fault in {
+        "401": {"status": 401, "json": {"error": "an example of a reason"}},
+        "403": {"status": 403, "json": {}},
+        "403, a web page": {"status": 403, **HTML},
+        "a web page": HTML,
+        "no such endpoint": {"status": 404, "json": {"error": "no such endpoint"}},
+        "no such domain": {"status": 404, "json": {"error": "domain not found"}},
+        "a conflict": {"status": 409, "json": {"jobId": "se_9"}},
+        "invalid": {"status": 400, "json": {"detail": [{"loc": ["body", "domain"], "msg": "required"}]}},
+        "another host": {"status": 302, "headers": {"Location": "https://login.example.com/sso?token=secret"}},
+        "another path": {"status": 301, "headers": {"Location": "/elsewhere"}},
+        "a limit": {"status": 429, "json": {}, "headers": {"Retry-After": "108000"}},
+        "no response": {"cut": "before_response"},
+        "no id": {"json": {"id": "se_1"}},
+        "the key": {"json": {"jobId": f"se_{ADMIN_KEY}"}},
+    }.items()
+}
+READ: Final[Mapping[str, Fault]] = {
+    name: Fault(**fault)
+    for name, fault in {
+        "404": {"status": 404},
+        "503": {"status": 503, "json": {}},
+        "a web page": HTML,
+        "no status": {"json": {"jobId": "export-finished"}},
+        "another job": {"json": {"jobId": "se_2", "status": "running"}},
+        "too large": {"body": b"[" * 2 * 1024**2},
+        "the key": {"json": {"status": "completed", "jobId": f"se_{ADMIN_KEY}"}},
+    }.items()
+}
+DOWNLOAD: Final[Mapping[str, Fault]] = {
+    name: Fault(**fault)
+    for name, fault in {
+        "403": {"status": 403, "body": "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"},
+        "404": {"status": 404},
+        "503": {"status": 503},
+        "a web page": HTML,
+        "plain http": {"status": 302, "headers": {"Location": "http://s.example.com/?secret=1"}},
+        "a loop": {"status": 302, "headers": {"Location": "/"}},
+    }.items()
+}
+TROUBLES: Final[Mapping[str, tuple[OSError, Mapping[str, str]]]] = {
+    "no connection": (ConnectionRefusedError(), {}),
+    "a proxy that is down": (ConnectionRefusedError(), PROXY),
+    "a proxy with another password": (OSError("Tunnel connection failed: 407 Proxy Authentication Required"), PROXY),
+    "a proxy that is no address": (OSError(), {"HTTPS_PROXY": "proxy:port"}),
+    "a SOCKS proxy": (OSError(), {"HTTPS_PROXY": "socks5://proxy.example.com:1080"}),
+}
+Groups = dict[tuple[str, str], dict[str, dict[str, str]]]
+"""Details by fact, by cause and remedy."""
+
+VARIABLE: Final = (
+    *("(?<=looks like ).*", "(?<=cannot be read: ).*", "(?<=is not a bundle: ).*", "(?<=compressed with ).*?(?=[.])"),
+    *("'[^']*'", "^The (?:name of entry|target of symbolic link)", "(?<=bytes )[0-9a-f ]+", "(?<= is a )[a-z ]+(?=,)"),
+)
+"""What differs between errors of a kind: names, bytes, kinds of files, and what a library or the storage says."""
+
+SLOW: Final = {"tar with links that fan out"}  # takes seconds to refuse with the real limits
+UNTRUSTED: Final = {10: "certificate has expired", 62: "Hostname mismatch", 18: "self-signed certificate"}
+
+
+class Runs:
+    """Whole runs in one workspace, and the errors that ended them."""
+
+    def __init__(self, workspace: Path) -> None:
+        (workspace / "full").mkdir()
+        (workspace / "full" / "index.html").touch()
+        (workspace / "notes.txt").touch()
+        for link, target in {"circle": "other", "other": "circle"}.items():
+            (workspace / link).symlink_to(target)
+        self._action = Action(workspace)
+
+    def failure(
+        self,
+        inputs: Inputs,
+        plan: Callable[[Simulator], object] = lambda _simulator: None,
+        *,
+        trouble: Callable[[Sent], Trouble] = lambda _sent: None,
+        env: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> ActionError:
+        """Return why a run on a platform after `plan` failed."""
+        platform = VirtualPlatform(VirtualClock(), trouble=trouble, **options)
+        plan(platform.simulator)
+        return self.failure_on(platform, inputs, env)
+
+    def failure_on(self, platform: Platform, inputs: Inputs, env: Mapping[str, str] | None = None) -> ActionError:
+        """Return why a run failed, the last job if it has several."""
+        with mock.patch.object(main, "annotate_failures") as annotate:
+            self._action.run(platform, env=env, **inputs)
+        failures = [job.failure for job in annotate.call_args.args[1] if job.failure is not None]
+        assert failures, inputs
+        return failures[-1]
+
+    def faulty(self, operation: Any, fault: Fault, inputs: Inputs) -> ActionError:
+        return self.failure(inputs, lambda simulator: simulator.script_forever(operation, fault))
+
+
+def page() -> str:
+    """Return the page."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a longer path would be shortened in the texts
+        workspace = Path(folder, "workspace")
+        workspace.mkdir()
+        errors = [*_errors(Runs(workspace))]
+    by_reason: dict[str, Groups] = {kind.failure_reason: {} for kind in ActionError.__subclasses__()}
+    for error in errors:
+        group = by_reason[error.failure_reason].setdefault((error.cause, error.remedy), {})
+        details = group.setdefault(_shown(error.summary, folder), {})
+        for detail in error.details:
+            details.setdefault(_without_names(detail), _shown(detail, folder))
+    lines = [line for reason, groups in by_reason.items() for line in (f"\n## `{reason}`\n", "~~~text", *_lines(groups), "~~~")]
+    return "\n".join([_INTRODUCTION, *_network(), *_each_once(lines), ""])
+
+
+_INTRODUCTION: Final = """\
+# Errors
+
+Each error once, by `failureReason`: the fact, below it its details, and below the facts that share them the likely cause and the
+remedy. What stands further above is shortened. Written by `make wording`.
+"""
+
+
+def _network() -> list[str]:
+    messages = dict.fromkeys(re.sub(r" \([A-Z0-9_]+\)", "", message_of(name)) for name in ERRORS)
+    return ["## The last error of a network\n", "~~~text", *messages, "~~~"]
+
+
+def _lines(groups: Groups) -> Iterator[str]:
+    """Yield the facts with their details, and below each group its advice."""
+    for (cause, remedy), facts in groups.items():
+        for fact, details in facts.items():
+            yield fact
+            yield from (f"  {detail}" for detail in details.values())
+        yield from (f"      {text}" for text in (cause, remedy) if text)
+
+
+def _each_once(lines: Iterable[str]) -> Iterator[str]:
+    """Shorten a text that stands further above, if it is long: a whole line, or the beginning that many have."""
+    seen: set[str] = set()
+    for line in lines:
+        beginning = re.match("(No successful response|Invalid input )(?: for .*?(?=Last error))?", line.strip())
+        text, rest = (beginning[1], line.strip()[beginning.end() :]) if beginning else (line.strip(), "")
+        indentation = line[: len(line) - len(line.lstrip())]
+        is_shortened = text in seen and (len(text.split()) > 5 or rest)
+        seen.add(text)
+        yield f"{indentation}{' '.join(text.split()[: 0 if rest else 2])}…{rest}" if is_shortened else line
+
+
+def _shown(text: str, folder: str) -> str:
+    return clean(text.replace(folder, "/github"), max_length=10_000)
+
+
+def _without_names(text: str) -> str:
+    return re.sub("|".join(VARIABLE), "…", text)
+
+
+def _errors(runs: Runs) -> Iterator[ActionError]:
+    yield from (runs.failure({**EXPORT, **inputs}) for inputs in INPUTS)
+    yield from _of_the_api(runs)
+    yield from _of_jobs(runs)
+    yield from _of_the_bundle(runs)
+    yield from _of_the_system(runs)
+    yield from _cancelled()
+
+
+def _of_the_api(runs: Runs) -> Iterator[ActionError]:
+    yield from (runs.faulty("start_export", fault, EXPORT) for fault in START.values())
+    yield from (runs.faulty("read_export", fault, COLLECT) for fault in READ.values())
+    yield from (runs.faulty("read_agent_job", fault, AGENT) for fault in (Fault(status=403, json={}), Fault(status=404)))
+    yield from (
+        runs.faulty("make_bundle", fault, COLLECT) for fault in (Fault(status=202), Fault(status=409, json={}), Fault(json={}))
+    )
+    yield runs.failure({**EXPORT, "base_url": "https://api.example.com/v1"})
+    yield runs.failure(
+        {**EXPORT, **SEVERAL}, lambda simulator: simulator.script_forever("start_export", Fault(json={"jobId": "se_1"}))
+    )
+    for later in (Fault(status=404), Fault(status=403, **HTML)):
+        yield runs.failure(
+            EXPORT,
+            lambda simulator, later=later: simulator.script_forever("read_export", later, after=[None]),
+            export_seconds=3600,
+        )
+    yield runs.faulty("make_bundle", Fault(status=404), COLLECT)
+    for error, env in TROUBLES.values():
+        yield runs.failure(COLLECT, trouble=lambda _sent, error=error: error, env=env)
+    yield runs.failure({**COLLECT, "base_url": "https://192.0.2.1"}, env={"NO_PROXY": "\udcff/8"})
+    for code, reason in UNTRUSTED.items():
+        untrusted = ssl.SSLCertVerificationError(1, "certificate verify failed")
+        untrusted.verify_code, untrusted.verify_message = code, reason
+        yield runs.failure(COLLECT, trouble=lambda _sent, error=untrusted: error)
+    with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError):
+        yield runs.failure_on("https://127.0.0.1:9", COLLECT)
+
+
+def _of_jobs(runs: Runs) -> Iterator[ActionError]:
+    def reading(**status: object) -> Callable[[Simulator], None]:
+        return lambda simulator: simulator.override("read_export", status)
+
+    def agent(**reading: object) -> Callable[[Simulator], None]:
+        return lambda simulator: simulator.override("read_agent_job", reading)
+
+    yield runs.failure(EXPORT, lambda simulator: simulator.plan_export("docs.example.com", ExportPlan(error="no theme")))
+    yield runs.failure(COLLECT, reading(status="failed"))
+    yield runs.failure({**COLLECT, "min_pages": "99"})
+    yield runs.failure({**COLLECT, "min_pages": "99"}, reading(status="completed"))
+    yield runs.failure({**SITE, "min_pages": "99"}, reading(status="completed"))
+    for status in ({"status": "running", "progress": 99.9, "pageCount": 1412}, {"status": "polishing"}):
+        yield runs.failure({**COLLECT, "timeout": "10m"}, reading(**status))
+    yield runs.faulty("read_export", Fault(status=503, json={}), {**COLLECT, "timeout": "10m", "outage_tolerance": "1h"})
+    yield runs.failure({**EXPORT, **SEVERAL}, key="another-key")
+    yield runs.failure(AGENT, agent(status="failed"))
+    yield runs.failure({**AGENT, "require_pr": "true"}, agent(status="completed"))
+    yield runs.failure({**AGENT, "require_pr": "true"}, agent(status="completed", prLink="an example"))
+    yield runs.failure(AGENT, agent(status="completed", id="another"))
+
+
+def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
+    yield from (runs.faulty("download", fault, SITE) for fault in DOWNLOAD.values())
+    refused = {name: archive for archives in REFUSED.values() for name, archive in archives.items() if name not in SLOW}
+    yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in refused.values())
+    with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError):
+        yield runs.failure(SITE)
+
+
+def _of_the_system(runs: Runs) -> Iterator[ActionError]:
+    def failing(number: int) -> OSError:
+        return OSError(number, os.strerror(number))
+
+    for number in (errno.ENOSPC, errno.EIO, errno.EEXIST, errno.EACCES):
+        with (
+            mock.patch.object(staging, "write_all", side_effect=failing(number)),
+            mock.patch.object(staging.Staged, "__exit__", return_value=None),  # the part is still there
+        ):
+            yield runs.failure({**COLLECT, "bundle_path": f"{number}.tar.gz"})
+    with mock.patch.object(paths.tempfile, "TemporaryFile", side_effect=failing(errno.EROFS)):
+        yield runs.failure(SITE)
+    disk = mock.Mock(total=100 * 1024**3, free=100)
+    with mock.patch.object(staging.shutil, "disk_usage", return_value=disk):
+        yield runs.failure(SITE)
+    for outputs in (Outputs(Path("/"), Redactor()), Outputs(None, Redactor(), env_file=Path("/"))):
+        try:
+            outputs.check()
+        except ActionError as error:
+            yield error
+    bug = internal_error(KeyError())
+    yield bug.with_details(re.sub(r"action \S+, Python \S+", "action 1.2.3, Python 3.13.0.", bug.details[0]))
+
+
+def _cancelled() -> Iterator[ActionError]:
+    for known, is_unconfirmed in (({}, False), ({"began_at": 100.0, "job_id": "se_1"}, False), ({"began_at": 100.0}, True)):
+        job = Job(mode="export", **known)
+        job.cancel("SIGTERM", 131.0, is_start_unconfirmed=is_unconfirmed)
+        if job.failure is not None:
+            yield job.failure
