@@ -185,8 +185,6 @@ def is_web_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-        if "[" in parts.netloc:  # some versions of Python accept anything in brackets
-            ip_address(host or "")
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(host) and port != 0 and not _AMBIGUOUS_HOST.search(parts.netloc)
