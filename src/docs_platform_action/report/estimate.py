@@ -23,7 +23,7 @@ class Estimate:
         self._changed_at: float | None = None
         self._latest: tuple[float, float, float] | None = None  # a single value, so that no other thread reads half of an update
 
-    def update(self, at: float, percent: float | None, pages: int | None, *, queued: bool = False, ended: bool = False) -> None:
+    def update(self, at: float, percent: float | None, pages: int | None, *, queued: bool, ended: bool) -> None:
         """Record a reading. Progress and page count are `None` if it had none."""
         if queued:
             percent = pages = self._percent = self._pages = self._changed_at = None
