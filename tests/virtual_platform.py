@@ -70,6 +70,13 @@ class VirtualTransport(Transport):
             response = self.respond(Sent(exchange, exchange.unprepared.prepare()))
         except Exception as error:  # noqa: BLE001  # as the transport does
             raise _translated(error, exchange) from None
+        end = exchange.end
+
+        def end_and_close() -> None:
+            end()
+            response.close()
+
+        exchange.end = end_and_close  # type: ignore[method-assign]  # a real exchange's thread closes it
         return response.status_code, response.headers, _pieces(exchange, response)
 
 
@@ -79,15 +86,14 @@ def _translated(error: Exception, exchange: Exchange) -> Exception:
 
 
 def _pieces(exchange: Exchange, response: requests.Response) -> Iterator[bytes]:
-    with response:
-        while True:
-            try:
-                piece: bytes = response.raw.read1(PIECE_BYTES, decode_content=False)
-            except Exception as error:  # noqa: BLE001  # the same
-                raise _translated(error, exchange) if exchange.remaining_seconds > 0 else exchange.give_up() from None
-            if not piece:
-                return
-            yield piece
+    while True:
+        try:
+            piece: bytes = response.raw.read1(PIECE_BYTES, decode_content=False)
+        except Exception as error:  # noqa: BLE001  # the same
+            raise _translated(error, exchange) if exchange.remaining_seconds > 0 else exchange.give_up() from None
+        if not piece:
+            return
+        yield piece
 
 
 class VirtualPlatform(VirtualTransport):
