@@ -71,7 +71,7 @@ test: lint $(DRAWING)  ## check and test everything, in about ten minutes; REQUI
 test-on-image-python: $(INSTALLED)  ## run unit tests, scenarios and fuzz tests on the image's Python, if it is a different one and installed
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
 		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \
-		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 tests/unit tests/scenarios tests/fuzz; \
+		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 tests/unit tests/wording tests/scenarios tests/fuzz; \
 	else \
 		echo "No second Python: this one has the image's version, or the container tests run these tests in the image."; \
 	fi

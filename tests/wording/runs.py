@@ -66,7 +66,7 @@ Whole runs as people see them: the log and, for some, the job summary. Written b
 
 
 def _shown(run: Run) -> str:
-    platform = VirtualPlatform(VirtualClock(), **run.options)
+    platform = VirtualPlatform(VirtualClock(), archive="tar", **run.options)  # a compressed size depends on zlib's version
     run.plan(platform.simulator)
     ended = run_virtually(platform, {"poll-interval": "45s", "max-poll-interval": "45s", **run.inputs})
     summary = re.sub(r"---\n(?:.*\n)+?---\n", "…\n", ended.summary)  # without the colors of the timeline
