@@ -28,8 +28,7 @@ USERS: Final = ("", "", "me:pw@", "a@b@", "evil.example.net\\@", "s.example.com%
 HOSTS: Final = (
     *("s.example.com", "S.EXAMPLE.com.", "localhost", "127.0.0.1", "[::1]", "[fe80::1%25eth0]", "10.0.0.1", "bücher.example"),
     *("a\u200b.example", "a\u3002example", "\uff4cocalhost", "127.1", "", "evil.example.net\\.s.example.com", "a..b"),
-    "a_b.example",
-    *("s.example.com%2eevil.example.net", "127.0.0.1%00", "2130706433", "a" * 64),
+    *("a_b.example", "s.example.com%2eevil.example.net", "127.0.0.1%00", "2130706433", "a" * 64),
 )
 PORTS: Final = ("", "", ":443", ":8443", ":0", ":", ":65536", ":٣", ":-1")
 REST: Final = ("", "/b.tar.gz?sig=a%2Fb,c&d=%7e", "/%7Euser/a b", "/a/../b", "?x=1", "#frag", "/ü?ß=é", "/\\x", "/@", "/%zz")

@@ -202,9 +202,10 @@ def test_a_failed_run_says_why_everywhere(action: Action, name: str) -> None:
     assert (case.reason == "invalid-input") == (platform.simulator.requests == [])
 
 
-def test_the_request_id_of_a_failure_is_in_its_message(action: Action) -> None:
+@pytest.mark.parametrize("name", ["x-correlation-id", "X-Request-Id", "X-Amz-Request-Id", "X-Goog-Request-Id"])
+def test_the_request_id_of_a_failure_is_in_its_message(action: Action, name: str) -> None:
     platform = VirtualPlatform(VirtualClock())
-    platform.simulator.script_forever("read_export", Fault(status=410, headers={"x-correlation-id": "c-17"}))
+    platform.simulator.script_forever("read_export", Fault(status=410, headers={name: "c-17"}))
 
     assert "c-17" in action.run(platform, **COLLECT).error
 

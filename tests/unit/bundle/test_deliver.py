@@ -1,6 +1,8 @@
 """What a delivery publishes, what it leaves after a failure, and what it warns of."""
 
 import gzip
+import os
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from docs_platform_action.bundle import deliver as module
-from docs_platform_action.errors import ActionError, DownloadFailed, InvalidBundle, Unavailable
+from docs_platform_action.errors import ActionError, Cancelled, DownloadFailed, InvalidBundle, Unavailable
 from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import Bundle
@@ -22,10 +24,12 @@ from tests.unit.fakes import RecordedEvents, context, http_client
 from tests.virtual_time import NOON, VirtualClock
 
 LINK: Final = Bundle(url="https://s.example.com/b?sig=1", expires=NOON + timedelta(hours=1))
+SHORT: Final = replace(LINK, expires=NOON + timedelta(seconds=59))
 FRESH: Final = replace(LINK, url="https://s.example.com/b?sig=2")
 TAR, ZIP = gzip.compress(tar(SMALL_SITE), compresslevel=0), zipped(SMALL_SITE)
 BOTH = pytest.mark.parametrize("archive", [TAR, ZIP], ids=["tar.gz", "zip"])
 ALL: Final = {"bundle_path": "b", "site_path": "s", "values_file": "v.yaml"}
+VALUES: Final = {"values_file": "v.yaml"}
 
 
 def answer(archive: bytes) -> Answer:
@@ -53,14 +57,11 @@ class Delivered:
         client = http_client(Storage(self.clock, answers), clock=self.clock)
         self.parts = context(self.clock, self.events, client=client, api=api)
 
-    def settings(self, min_pages: int | None = None, **names: str) -> DeliverySettings:
+    def run(self, names: Mapping[str, str], *, min_pages: int | None = None) -> module.Delivery:
         targets: dict[str, Any] = {
             key: OutputPath(path=self.workspace / name, root=self.workspace, name=name) for key, name in names.items()
         }
-        return DeliverySettings(**targets, min_pages=min_pages)
-
-    def run(self, min_pages: int | None = None, **names: str) -> module.Delivery:
-        delivery = module.Delivery(self.job, self.settings(min_pages, **names), self.parts)
+        delivery = module.Delivery(self.job, DeliverySettings(**targets, min_pages=min_pages), self.parts)
         delivery.deliver()
         return delivery
 
@@ -70,11 +71,11 @@ class Delivered:
 
 
 @BOTH
-@pytest.mark.parametrize("names", [ALL, {"bundle_path": "b"}, {"site_path": "s"}, {"values_file": "v.yaml"}, {}], ids=str)
+@pytest.mark.parametrize("names", [ALL, {"bundle_path": "b"}, {"site_path": "s"}, VALUES, {}], ids=str)
 def test_what_is_asked_for_is_delivered_and_recorded(tmp_path: Path, archive: bytes, names: dict[str, str]) -> None:
     found = Delivered(tmp_path, answer(archive))
 
-    found.run(**names)
+    found.run(names)
 
     delivered = found.job.delivered
     assert found.left == {*names.values()}
@@ -95,7 +96,7 @@ def test_a_tar_archive_is_unpacked_while_it_arrives_and_a_zip_archive_afterwards
 ) -> None:
     found = Delivered(tmp_path, answer(archive))
 
-    found.run(site_path="s")
+    found.run({"site_path": "s"})
 
     assert [phase.name for phase in found.job.phases] == phases
     assert ("unpack_progressed" in found.events.names) == (UNPACK in phases)
@@ -106,9 +107,9 @@ def test_a_download_that_cannot_be_resumed_begins_again_twice(tmp_path: Path) ->
     for found in (good, bad):
         found.workspace.mkdir()
 
-    good.run(**ALL)
+    good.run(ALL)
     with pytest.raises(DownloadFailed):
-        bad.run(**ALL)
+        bad.run(ALL)
 
     assert (good.left, bad.left) == ({*ALL.values()}, set())
     assert good.events.names.count("download_restarted") == 2
@@ -124,17 +125,30 @@ def test_a_refused_archive_is_read_to_its_end_and_kept_alone_for_inspection(
     found = Delivered(tmp_path, answer(archive))
 
     with pytest.raises(InvalidBundle):
-        found.run(min_pages, **names)
+        found.run(names, min_pages=min_pages)
 
     assert (found.left, found.job.delivered.bundle_path) == (left, "b" if left else None)
     if left:
         assert (tmp_path / "b").read_bytes() == archive
 
 
+@pytest.mark.parametrize("names", [{"bundle_path": "b"}, {"site_path": "s"}, VALUES], ids=str)
+def test_after_a_cancel_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, str]) -> None:
+    found = Delivered(tmp_path, answer(TAR))
+    found.job.link = SHORT
+    for last_event in ("downloaded", "link_renewed"):
+        monkeypatch.setattr(found.events, last_event, lambda _job: found.clock.cancellation.cancel(), raising=False)
+
+    with pytest.raises(Cancelled):
+        found.run(names)
+
+    assert found.left == set()
+
+
 def test_the_only_folder_of_a_site_is_warned_of(tmp_path: Path) -> None:
     found = Delivered(tmp_path, answer(tar(Site(files={"build/index.html": b"x"}))))
 
-    found.run(site_path="s")
+    found.run({"site_path": "s"})
 
     ((lines,),) = found.events.of("warning")
     assert "`s/build`" in "".join(lines)
@@ -145,7 +159,7 @@ def test_a_disk_that_becomes_full_fails_the_run_and_leaves_nothing(tmp_path: Pat
     found = Delivered(tmp_path, answer(archive))
 
     with files_of_at_most(100), pytest.raises(ActionError):
-        found.run(**ALL)
+        found.run(ALL)
 
     assert found.left == set()
 
@@ -159,22 +173,21 @@ def test_a_disk_that_is_too_small_fails_the_run_before_it_is_filled(
     found = Delivered(tmp_path, answer(archive))
 
     with pytest.raises(ActionError):
-        found.run(**names)
+        found.run(names)
 
-    assert (found.left, "download_progressed" in found.events.names and "unpacked" in found.events.names) == (set(), False)
+    assert (found.left, "unpacked" in found.events.names) == (set(), False)
 
 
 class TestLink:
-    SHORT: Final = replace(LINK, expires=NOON + timedelta(seconds=59))
-
-    def run(self, tmp_path: Path, *links: Bundle | ActionError, **names: str) -> Delivered:
-        found = Delivered(tmp_path, answer(TAR), links=links)
-        found.job.link = self.SHORT
-        found.run(**names)
+    def run(self, tmp_path: Path, link: Bundle | ActionError) -> Delivered:
+        """Write the values of a link that is about to expire; the API makes this one, or fails."""
+        found = Delivered(tmp_path, answer(TAR), links=(link,))
+        found.job.link = SHORT
+        found.run(VALUES)
         return found
 
     def test_one_with_less_than_a_minute_left_is_replaced_before_it_is_written(self, tmp_path: Path) -> None:
-        found = self.run(tmp_path, FRESH, values_file="v.yaml")
+        found = self.run(tmp_path, FRESH)
 
         assert (found.job.link, found.job.has_short_link, found.events.of("warning")) == (FRESH, False, [])
         assert FRESH.url in (tmp_path / "v.yaml").read_text()
@@ -184,14 +197,14 @@ class TestLink:
         found = Delivered(tmp_path, answer(TAR))
         found.job.link = link
 
-        found.run(values_file="v.yaml")
+        found.run(VALUES)
 
         assert (found.job.link, "link_expired" in found.events.names) == (link, False)
 
     def test_a_new_one_that_lives_no_longer_is_used_and_warned_of_once(self, tmp_path: Path) -> None:
-        again = replace(self.SHORT, url=FRESH.url)
+        again = replace(SHORT, url=FRESH.url)
 
-        found = self.run(tmp_path, again, values_file="v.yaml")
+        found = self.run(tmp_path, again)
 
         assert (found.job.link, found.job.has_short_link, len(found.events.of("warning"))) == (again, True, 1)
 
@@ -199,16 +212,16 @@ class TestLink:
     def test_one_that_cannot_be_replaced_is_kept_with_a_warning_that_says_what_to_do(
         self, tmp_path: Path, error: ActionError
     ) -> None:
-        found = self.run(tmp_path, error, values_file="v.yaml")
+        found = self.run(tmp_path, error)
 
         ((lines,),) = found.events.of("warning")
-        assert (found.job.link, found.job.delivered.values_file) == (self.SHORT, "v.yaml")
+        assert (found.job.link, found.job.delivered.values_file) == (SHORT, "v.yaml")
         assert ("mode: collect" in lines[-1]) == isinstance(error, Unavailable)
 
-    @pytest.mark.parametrize("names", [{}, {"values_file": "v.yaml"}])
+    @pytest.mark.parametrize("names", [{}, VALUES])
     def test_at_the_end_of_the_run_the_values_file_is_written_again(self, tmp_path: Path, names: dict[str, str]) -> None:
         found = Delivered(tmp_path, answer(TAR), links=(FRESH,))
-        delivery = found.run(**names)
+        delivery = found.run(names)
 
         assert delivery.renew_link()
         assert found.left == {*names.values()}
@@ -219,17 +232,17 @@ class TestLink:
 def test_everything_gets_the_workspaces_owner_or_there_is_one_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_supported: bool
 ) -> None:
-    owned: list[object] = []
+    owned: list[os.stat_result] = []
 
-    def chown(owner: Owner, path: object, *, dir_fd: int | None = None) -> None:
-        owned.append((path, dir_fd))
+    def chown(owner: Owner, path: Any, *, dir_fd: int | None = None) -> None:
+        owned.append(os.stat(path, dir_fd=dir_fd))
         owner.chown_error = None if is_supported else "Operation not permitted"
 
     monkeypatch.setattr(module, "owner_of", lambda _folder: Owner(5, 6))
     monkeypatch.setattr(Owner, "chown", chown)
     found = Delivered(tmp_path, answer(TAR))
 
-    found.run(**ALL | {"values_file": "deploy/v.yaml"})
+    found.run({**ALL, "values_file": "deploy/v.yaml"})
 
     assert len(owned) == 3 + 1 + 7  # the three results, the new folder of one, and what is in the site
     assert len(found.events.of("warning")) == (0 if is_supported else 1)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from docs_platform_action.bundle.storage import MAX_REDIRECTS, request_bundle, validator_of
+from docs_platform_action.bundle.storage import request_bundle, validator_of
 from docs_platform_action.errors import DownloadFailed
 from tests.unit.fakes import FakeTransport, RecordedEvents, Redirecting, context, http_client
 from tests.virtual_time import VirtualClock
@@ -57,7 +57,7 @@ def test_any_other_fails_at_once_with_its_request_id(location: str) -> None:
     assert len(transport.requests) == 1
 
 
-@pytest.mark.parametrize(("count", "is_followed"), [(MAX_REDIRECTS, True), (MAX_REDIRECTS + 1, False)])
+@pytest.mark.parametrize(("count", "is_followed"), [(5, True), (6, False)])
 def test_five_redirects_are_followed(count: int, is_followed: bool) -> None:
     transport = Redirecting(*["/again"] * count)
     if is_followed:

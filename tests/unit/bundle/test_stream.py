@@ -3,7 +3,7 @@
 import hashlib
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -37,20 +37,22 @@ class Answer:
     lost: bool = False
 
 
-def whole(**headers: str) -> Answer:
-    return Answer(
-        headers={"Content-Length": str(SIZE), "ETag": '"a"', **{name.replace("_", "-"): text for name, text in headers.items()}}
-    )
+def whole(*, etag: str = '"a"') -> Answer:
+    return Answer(headers={"Content-Length": str(SIZE), "ETag": etag})
 
 
-def half(at: int = 100_000, **headers: str) -> Answer:
-    answer = whole(**headers)
-    return Answer(headers=answer.headers, body=BUNDLE[:at], lost=True)
+def half(at: int = 100_000, *, etag: str = '"a"') -> Answer:
+    return replace(whole(etag=etag), body=BUNDLE[:at], lost=True)
 
 
 def rest(at: int = 100_000, *, span: str | None = None, etag: str = '"a"') -> Answer:
     span = span or f"bytes {at}-{SIZE - 1}/{SIZE}"
     return Answer(status=206, headers={"Content-Range": span, "Content-Length": str(SIZE - at), "ETag": etag}, body=BUNDLE[at:])
+
+
+def dated(answer: Answer) -> Answer:
+    """Return a response with a date in place of an ETag."""
+    return replace(answer, headers={**answer.headers, "ETag": "", **MODIFIED})
 
 
 def refused(status: int, **headers: str) -> Answer:
@@ -68,9 +70,11 @@ class Storage(VirtualTransport):
         super().__init__()
         self._clock, self._answers = clock, list(answers)
         self.ranges: list[str | None] = []
+        self.validators: list[str | None] = []
 
     def send(self, exchange: Any) -> Received:
         self.ranges.append(exchange.unprepared.headers.get("Range"))
+        self.validators.append(exchange.unprepared.headers.get("If-Range"))
         return super().send(exchange)
 
     def respond(self, sent: Sent) -> requests.Response:
@@ -89,13 +93,9 @@ class Storage(VirtualTransport):
 class Broken(io.BytesIO):
     """A body whose connection breaks at its end."""
 
-    def read(self, size: int | None = -1) -> bytes:
-        return super().read(size) or self._fail()
-
     def read1(self, size: int | None = -1) -> bytes:
-        return super().read1(size) or self._fail()
-
-    def _fail(self) -> bytes:
+        if piece := super().read1(size):
+            return piece
         raise ConnectionResetError
 
 
@@ -105,6 +105,7 @@ class Download:
     def __init__(self, *answers: Answer, tolerance: float = 60.0, links: Callable[[int], str] = lambda _number: LINK) -> None:
         self.clock, self.events, self.links = VirtualClock(), RecordedEvents(), 0
         self.storage = Storage(self.clock, answers)
+        self.ranges = self.storage.ranges
         self.job = Job(mode="export", link=Bundle(url=LINK))
 
         def make_bundle(_job: Job) -> Bundle:
@@ -115,10 +116,6 @@ class Download:
         parts = context(self.clock, self.events, client=http_client(self.storage, clock=self.clock), api=api)
         self.stream = BundleStream(self.job, parts)
 
-    @property
-    def ranges(self) -> list[str | None]:
-        return self.storage.ranges
-
 
 @pytest.fixture(autouse=True)
 def _half_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,69 +123,53 @@ def _half_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 RESUMED: Final = "bytes=100000-"
+COMPLETE: Final[dict[str, tuple[list[Answer], list[str | None]]]] = {
+    "at once": ([whole()], [None]),
+    "of unknown length": ([Answer(headers={"ETag": '"a"'})], [None]),
+    "cut": ([half(), rest()], [None, RESUMED]),
+    "cut, with a rest of unknown size": ([half(), rest(span=f"bytes 100000-{SIZE - 1}/*")], [None, RESUMED]),
+    "cut, and not reached": ([half(), LOST, rest()], [None, RESUMED, RESUMED]),
+    "cut, and unavailable": ([half(), refused(503), rest()], [None, RESUMED, RESUMED]),
+    "cut, and expired": ([half(), refused(403), rest()], [None, RESUMED, RESUMED]),
+    "after temporary errors": ([LOST, refused(500), refused(408), whole()], [None] * 4),
+    "after a web page": ([Answer(body=b"<html>login</html>"), whole()], [None, None]),
+}
 
 
-@pytest.mark.parametrize(
-    ("answers", "ranges"),
-    [
-        ([whole()], [None]),
-        ([Answer(headers={"ETag": '"a"'})], [None]),
-        ([half(), rest()], [None, RESUMED]),
-        (
-            [
-                half(ETag="", **MODIFIED),
-                Answer(status=206, headers={**rest().headers, "ETag": "", **MODIFIED}, body=BUNDLE[100_000:]),
-            ],
-            [None, RESUMED],
-        ),
-        ([half(), rest(span=f"bytes 100000-{SIZE - 1}/*")], [None, RESUMED]),
-        ([half(), LOST, rest()], [None, RESUMED, RESUMED]),
-        ([half(), refused(503), rest()], [None, RESUMED, RESUMED]),
-        ([half(), refused(403), rest()], [None, RESUMED, RESUMED]),
-        ([LOST, refused(500), refused(408), whole()], [None] * 4),
-        ([Answer(body=b"<html>login</html>"), whole()], [None, None]),
-        ([Answer(headers={"Content-Length": str(SIZE)}, body=BUNDLE[:500]), rest(500)], [None]),
-    ],
-    ids=[
-        "at once",
-        "unknown length",
-        "cut",
-        "cut, by its date",
-        "rest of unknown size",
-        "cut twice",
-        "503",
-        "403",
-        "not begun",
-        "a page",
-        "no validator",
-    ],
-)
+@pytest.mark.parametrize(("answers", "ranges"), COMPLETE.values(), ids=COMPLETE)
 def test_these_requests_lead_to_the_whole_bundle(answers: list[Answer], ranges: list[str | None]) -> None:
     download = Download(*answers)
 
-    if len(ranges) == 1 and len(answers) == 2:
-        with pytest.raises(ResumeError):
-            download.stream.drain()
-    else:
-        done = download.stream.drain()
-        assert (done.size, done.sha256) == (SIZE, hashlib.sha256(BUNDLE).hexdigest())
-    assert download.ranges == ranges
+    done = download.stream.drain()
+
+    assert (done.size, done.sha256, download.ranges) == (SIZE, hashlib.sha256(BUNDLE).hexdigest(), ranges)
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        whole(),
-        whole(ETag='"b"'),
-        rest(etag='"b"'),
-        rest(span=f"bytes 0-{SIZE - 1}/{SIZE}"),
-        rest(span=f"bytes 100000-{SIZE}/{SIZE + 1}"),
-        Answer(status=206, headers={"ETag": '"a"'}),
-        refused(416),
-        refused(451),
-    ],
-    ids=["ignores the range", "another bundle", "another validator", "another part", "another size", "no range", "416", "451"],
+    ("first", "second", "validator"),
+    [(half(), rest(), '"a"'), (dated(half()), dated(rest()), MODIFIED["Last-Modified"])],
+    ids=["etag", "date"],
 )
+def test_the_rest_is_requested_only_of_the_same_bundle(first: Answer, second: Answer, validator: str) -> None:
+    download = Download(first, second)
+
+    assert download.stream.drain().size == SIZE
+    assert (download.ranges, download.storage.validators) == ([None, RESUMED], [None, validator])
+
+
+OTHERS: Final[dict[str, Answer]] = {
+    "all of it": whole(),
+    "all of another bundle": whole(etag='"b"'),
+    "the rest of another bundle": rest(etag='"b"'),
+    "another part": rest(span=f"bytes 0-{SIZE - 1}/{SIZE}"),
+    "another size": rest(span=f"bytes 100000-{SIZE}/{SIZE + 1}"),
+    "no range": Answer(status=206, headers={"ETag": '"a"'}),
+    "416": refused(416),
+    "451": refused(451),
+}
+
+
+@pytest.mark.parametrize("answer", OTHERS.values(), ids=OTHERS)
 def test_what_is_not_the_rest_of_the_same_bundle_is_not_added_to_it(answer: Answer) -> None:
     download = Download(half(), answer)
 
@@ -198,34 +179,40 @@ def test_what_is_not_the_rest_of_the_same_bundle_is_not_added_to_it(answer: Answ
     assert download.ranges == [None, RESUMED]
 
 
-def test_a_new_link_to_another_address_is_not_resumed() -> None:
-    download = Download(half(), refused(403), links=lambda _number: "https://other.example.com/b")
+@pytest.mark.parametrize(
+    ("answers", "link"),
+    [([half(etag="")], LINK), ([half(), refused(403)], "https://other.example.com/b")],
+    ids=["no validator", "another address"],
+)
+def test_without_a_validator_or_at_another_address_the_rest_is_not_requested(answers: list[Answer], link: str) -> None:
+    download = Download(*answers, rest(), links=lambda _number: link)
 
     with pytest.raises(ResumeError):
         download.stream.drain()
 
+    assert len(download.ranges) == len(answers)
 
-@pytest.mark.parametrize(
-    ("answers", "requests_", "seconds"),
-    [
-        ([refused(451)], 1, 1),
-        ([Answer(headers={"Content-Length": "10"}, body=BUNDLE)], 1, 1),
-        ([refused(503)], 9, 62),
-        ([LOST], 9, 62),
-        ([half(50_000), LOST], 9, 62),
-        ([Answer(body=b"<html>")], 9, 62),
-        ([refused(503, **{"Retry-After": "40"})], 3, 63),
-        ([refused(404)], 9, 62),
-    ],
-    ids=["451", "more than announced", "503", "no response", "after a part", "a page", "a long pause", "404"],
-)
-def test_it_fails_at_once_or_after_the_tolerance(answers: list[Answer], requests_: int, seconds: float) -> None:
+
+FAILURES: Final[dict[str, tuple[list[Answer], int, float]]] = {
+    "451": ([refused(451)], 1, 1),
+    "more than announced": ([Answer(headers={"Content-Length": "10"}, body=BUNDLE)], 1, 1),
+    "503": ([refused(503)], 9, 62),
+    "no response": ([LOST], 9, 62),
+    "no rest": ([half(50_000), LOST], 9, 62),
+    "a web page": ([Answer(body=b"<html>")], 9, 62),
+    "a long pause": ([refused(503, **{"Retry-After": "40"})], 3, 63),
+    "404": ([refused(404)], 9, 62),
+}
+
+
+@pytest.mark.parametrize(("answers", "count", "seconds"), FAILURES.values(), ids=FAILURES)
+def test_it_fails_at_once_or_after_the_tolerance(answers: list[Answer], count: int, seconds: float) -> None:
     download = Download(*answers)
 
     with pytest.raises(DownloadFailed):
         download.stream.drain()
 
-    assert len(download.ranges) == requests_
+    assert len(download.ranges) == count
     assert download.clock.elapsed == pytest.approx(seconds, abs=3)
 
 
@@ -248,23 +235,18 @@ def test_an_outage_is_announced_once_and_ends_with_enough_progress() -> None:
     assert (download.events.names.count("retrying"), download.events.names.count("recovered")) == (1, 1)
 
 
-def test_progress_begins_a_new_outage_and_a_trickle_does_not() -> None:
-    parts = [
-        half(70_000),
-        *(Answer(status=206, headers=rest(at).headers, body=BUNDLE[at : at + 70_000], lost=True) for at in (70_000, 140_000)),
-    ]
-    trickle = [
-        half(10),
-        *(Answer(status=206, headers=rest(at).headers, body=BUNDLE[at : at + 10], lost=True) for at in range(10, 200, 10)),
-    ]
+@pytest.mark.parametrize(("piece", "is_complete"), [(70_000, True), (1000, False)])
+def test_each_connection_with_enough_progress_begins_a_new_outage(piece: int, is_complete: bool) -> None:
+    parts = [replace(rest(at), body=BUNDLE[at : at + piece], lost=True) for at in range(piece, 20 * piece, piece)]
+    download = Download(half(piece), *parts, tolerance=2.0)
 
-    steady, failing = Download(*parts, tolerance=2.0), Download(*trickle, tolerance=2.0)
-    steady.stream.drain()
-    with pytest.raises(DownloadFailed):
-        failing.stream.drain()
-
-    assert steady.ranges == [None, "bytes=70000-", "bytes=140000-"]
-    assert len(failing.ranges) <= 4
+    if is_complete:
+        download.stream.drain()
+        assert download.ranges == [None, "bytes=70000-", "bytes=140000-"]
+    else:
+        with pytest.raises(DownloadFailed):
+            download.stream.drain()
+        assert download.ranges == [None, "bytes=1000-", "bytes=2000-"]
 
 
 def test_a_bundle_of_unknown_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """The unpacked tree: what it counts, its owner, its only folder, and the space that it takes."""
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from docs_platform_action.bundle.archive import FILE, FOLDER, HARD_LINK, SYMBOLI
 from docs_platform_action.bundle.faults import DiskTooSmall
 from docs_platform_action.bundle.tree import Tree
 from docs_platform_action.clock import Cancellation
-from docs_platform_action.errors import Cancelled
+from docs_platform_action.errors import Cancelled, InvalidBundle
 
 
 def file(name: str, content: bytes = b"x") -> Entry:
@@ -65,8 +66,27 @@ def test_a_site_in_its_only_folder_is_recognized(tree: Tree, names: list[str], e
     assert tree.only_folder() == expected
 
 
-@pytest.mark.parametrize("name", ["add", "finish"])
-def test_a_cancel_ends_the_work(folder: Path, root: int, name: str) -> None:
+def test_the_modes_do_not_depend_on_the_umask(tree: Tree, folder: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        tree.add(file("a/b.html"))
+    finally:
+        os.umask(before)
+
+    assert [stat.S_IMODE((folder / name).stat().st_mode) for name in ("a", "a/b.html")] == [0o755, 0o644]
+
+
+def test_a_link_to_a_folder_beside_it_with_a_longer_name_leads_out(tree: Tree, folder: Path) -> None:
+    folder.with_name("site-2").mkdir()
+    for entry in (file("a"), Entry(name="b", type=SYMBOLIC_LINK, target="../site-2")):
+        tree.add(entry)
+
+    with pytest.raises(InvalidBundle):
+        tree.finish()
+
+
+@pytest.mark.parametrize("work", [lambda tree: tree.add(file("d")), Tree.finish], ids=["add", "finish"])
+def test_a_cancel_ends_the_work(folder: Path, root: int, work: Callable[[Tree], None]) -> None:
     cancellation = Cancellation()
     tree = Tree(folder, root, cancellation, None)
     tree.add(file("a/b.html"))
@@ -74,7 +94,7 @@ def test_a_cancel_ends_the_work(folder: Path, root: int, name: str) -> None:
     cancellation.cancel()
 
     with pytest.raises(Cancelled):
-        tree.add(file("d")) if name == "add" else tree.finish()
+        work(tree)
 
 
 class TestSpace:
@@ -110,4 +130,4 @@ class TestSpace:
         self.disk(monkeypatch, total=10**6, free=0)
 
         with pytest.raises(DiskTooSmall):
-            [tree.add(file(f"f{number}", b"")) for number in range(1000)]
+            list(map(tree.add, (file(f"f{number}", b"") for number in range(1000))))

@@ -142,6 +142,15 @@ class TestHeartbeat:
         assert sum(line.startswith("::warning::Export of a.example") for line in run.lines) == 1
 
 
+def test_domains_that_were_not_started_are_named_at_the_end() -> None:
+    run = play(LoggedJobs(), ("begin", 0), ("end", 0), ("end", 1, NO), ("end", 2, NO))
+
+    run.log.close()
+
+    (line,) = [line for line in run.lines if "not started (" in line]
+    assert ("b.example" in line, "c.example" in line, "a.example" in line) == (True, True, False)
+
+
 def test_the_same_warning_is_shown_once() -> None:
     run = LoggedJobs()
 
