@@ -164,12 +164,13 @@ def test_a_disk_that_becomes_full_fails_the_run_and_leaves_nothing(tmp_path: Pat
     assert found.left == set()
 
 
-@pytest.mark.parametrize(("archive", "names", "factor"), [(TAR, ALL, 1), (ZIP, {"site_path": "s"}, 2), (ZIP, ALL, 1)])
+@pytest.mark.parametrize(
+    ("archive", "names", "factor"), [(TAR, {"bundle_path": "b"}, 1), (TAR, {"site_path": "s"}, 1), (ZIP, {"site_path": "s"}, 2)]
+)
 def test_a_disk_that_is_too_small_fails_the_run_before_it_is_filled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archive: bytes, names: dict[str, str], factor: int
 ) -> None:
-    usage: Any = SimpleNamespace(total=10**6, free=factor * len(archive) - 1)
-    monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(total=10**6, free=factor * len(archive) - 1))
     found = Delivered(tmp_path, answer(archive))
 
     with pytest.raises(ActionError):

@@ -128,6 +128,7 @@ COMPLETE: Final[dict[str, tuple[list[Answer], list[str | None]]]] = {
     "of unknown length": ([Answer(headers={"ETag": '"a"'})], [None]),
     "cut": ([half(), rest()], [None, RESUMED]),
     "cut, with a rest of unknown size": ([half(), rest(span=f"bytes 100000-{SIZE - 1}/*")], [None, RESUMED]),
+    "ended too early": ([replace(half(), lost=False), rest()], [None, RESUMED]),
     "cut, and not reached": ([half(), LOST, rest()], [None, RESUMED, RESUMED]),
     "cut, and unavailable": ([half(), refused(503), rest()], [None, RESUMED, RESUMED]),
     "cut, and expired": ([half(), refused(403), rest()], [None, RESUMED, RESUMED]),
