@@ -20,8 +20,6 @@ from tests.virtual_platform import Sent, VirtualTransport
 
 HOST = "api.example.com"
 BASE_URL = f"https://{HOST}"
-
-
 AGENT_JOB: Mapping[str, object] = {
     "id": "aj_1",
     "status": "completed",
@@ -34,15 +32,6 @@ AGENT_JOB: Mapping[str, object] = {
 """A response of the API."""
 
 
-def http_response(status: int, body: bytes, headers: Mapping[str, str]) -> requests.Response:
-    """Return a response as requests does."""
-    response = requests.Response()
-    response.status_code = status
-    response.headers.update(headers)
-    response.raw = HTTPResponse(io.BytesIO(body), headers=headers, status=status, preload_content=False)
-    return response
-
-
 def http_client(
     transport: Transport,
     *,
@@ -51,12 +40,8 @@ def http_client(
     secrets: Sequence[str] = (ADMIN_KEY,),
 ) -> HttpClient:
     """Return a client for a transport, as in `main`."""
-    return HttpClient(
-        transport=transport,
-        clock=clock or Clock(),
-        proxies_for=lambda _url: proxies or {},
-        redactor=Redactor(secrets),
-    )
+    redactor = Redactor(secrets)
+    return HttpClient(transport=transport, clock=clock or Clock(), proxies_for=lambda _url: proxies or {}, redactor=redactor)
 
 
 class FakeTransport(VirtualTransport):
@@ -75,7 +60,11 @@ class FakeTransport(VirtualTransport):
         self.before(sent)
         if self._error is not None:
             raise self._error
-        return http_response(self._status, self._body, self._headers)
+        response = requests.Response()
+        response.status_code = self._status
+        response.headers.update(self._headers)
+        response.raw = HTTPResponse(io.BytesIO(self._body), headers=self._headers, status=self._status, preload_content=False)
+        return response
 
 
 class Redirecting(FakeTransport):
@@ -84,12 +73,10 @@ class Redirecting(FakeTransport):
     def __init__(self, *locations: str) -> None:
         super().__init__(body=b"bundle")
         self._locations = list(locations)
-        self.before = self._turn
 
-    def _turn(self, _request: object) -> None:
-        self._status, self._headers = 200, {}
-        if self._locations:
-            self._status, self._headers = 302, {"Location": self._locations.pop(0)}
+    def respond(self, sent: Sent) -> requests.Response:
+        self._status, self._headers = (302, {"Location": self._locations.pop(0)}) if self._locations else (200, {})
+        return super().respond(sent)
 
 
 class RecordedEvents:
@@ -98,13 +85,13 @@ class RecordedEvents:
     def __init__(self) -> None:
         self.seen: list[tuple[Any, ...]] = []
 
-    def of(self, *names: str) -> list[tuple[Any, ...]]:
-        """Return the arguments of the events with these names, without the job."""
-        return [event[2:] for event in self.seen if event[0] in names]
-
     @property
     def names(self) -> list[str]:
         return [event[0] for event in self.seen]
+
+    def of(self, name: str) -> list[tuple[Any, ...]]:
+        """Return the arguments of the events with this name, without the job."""
+        return [event[2:] for event in self.seen if event[0] == name]
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name not in vars(Events):

@@ -1,7 +1,7 @@
 """The API's client on the simulated platform in virtual time, with scripted troubles."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,6 @@ from docs_platform_action.errors import ActionError
 from docs_platform_action.http.pacing import Pacer
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import API
 from tests.faults import Operation
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import RecordedEvents, http_client
@@ -26,25 +25,16 @@ PROJECT, AGENT_ID = "demo-project", "agent-pull-request"
 Step = Trouble | Callable[[Sent], Trouble]
 
 
-def whole(ceiling: float) -> float:
-    """Return the longest pause."""
-    return ceiling
-
-
 class Talk:
-    """An `AdminApi` whose requests meet a script of troubles; the last one repeats. Each request takes `seconds`."""
+    """An `AdminApi` whose requests meet a script of troubles; the last one repeats. Pauses are the longest ones."""
 
     def __init__(
         self,
         *script: Step,
         tolerance: float = 300.0,
         seconds: float = 0.0,
-        jitter: Callable[[float], float] = whole,
         job: Job | None = None,
         others: Sequence[Job] = (),
-        proxies: Mapping[str, str] | None = None,
-        base_url: str = API_URL,
-        **options: Any,
     ) -> None:
         self.clock = VirtualClock()
         self.job = job or Job(mode=Mode.EXPORT, domain=DOMAIN, job_id=EXPORT_ID)
@@ -52,17 +42,15 @@ class Talk:
         self.sent: list[Sent] = []
         self.times: list[float] = []
         self._script = list(script) or [None]
-        self.platform = VirtualPlatform(
-            self.clock, trouble=self._next, seconds=lambda _request: seconds, **{"agent_seconds": 0.0, **options}
-        )
+        platform = VirtualPlatform(self.clock, trouble=self._next, seconds=lambda _request: seconds, agent_seconds=0.0)
         self.api = AdminApi(
-            client=ApiClient(http_client(self.platform, clock=self.clock, proxies=proxies), base_url=base_url, key=ADMIN_KEY),
+            client=ApiClient(http_client(platform, clock=self.clock), base_url=API_URL, key=ADMIN_KEY),
             pacer=Pacer(self.clock),
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
             events=self.events,
             jobs=[self.job, *others],
-            jitter=jitter,
+            jitter=lambda ceiling: ceiling,
         )
 
     def _next(self, request: Sent) -> Trouble:
@@ -90,15 +78,6 @@ class Talk:
             self.call(operation, deadline=deadline)
         return caught.value
 
-    @property
-    def retries(self) -> list[tuple[float, float]]:
-        """For how long the calls were to be retried, and the first pauses."""
-        return [(budget, pause) for server, _, budget, pause, _ in self.events.of("retrying") if server == API]
-
-    @property
-    def recoveries(self) -> list[float]:
-        return [after for _, after, _ in self.events.of("recovered")]
-
 
 def agent_job(job_id: str = AGENT_ID) -> Job:
     return Job(mode=Mode.AGENT, project_id=PROJECT, job_id=job_id, began_at=BEGINNING)
@@ -107,8 +86,3 @@ def agent_job(job_id: str = AGENT_ID) -> Job:
 def collected_job() -> Job:
     """Return an export of another run that this run has just begun to wait for."""
     return Job(mode=Mode.COLLECT, job_id=EXPORT_ID, began_at=BEGINNING)
-
-
-def started_job(clock_time: float = BEGINNING) -> Job:
-    """Return a job that this run has just started."""
-    return Job(mode=Mode.EXPORT, domain=DOMAIN, job_id=EXPORT_ID, started_at=clock_time)

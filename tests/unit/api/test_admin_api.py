@@ -1,19 +1,18 @@
 """The four operations: what is sent, how long it is retried, and how starts of several jobs wait for each other."""
 
-import json
 import math
 from typing import Any, Final
 
 import pytest
 
 from admin_api_simulator import Fault
-from docs_platform_action.api.admin_api import BUNDLE_TIMEOUTS, SETTLING_SECONDS, UNKNOWN_HOST_SECONDS
+from docs_platform_action.api.admin_api import BUNDLE_TIMEOUTS, UNKNOWN_HOST_SECONDS
 from docs_platform_action.errors import BadResponse, StartUnconfirmed, Unavailable
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MIN_ATTEMPT_SECONDS
 from docs_platform_action.job import Job
 from docs_platform_action.models import API, ExportJob
 from tests.faults import FAULTS, Nature, Operation, Row
-from tests.unit.api.talk import DOMAIN, Talk, agent_job, collected_job
+from tests.unit.api.talk import DOMAIN, Talk, agent_job
 from tests.virtual_platform import Sent, Trouble
 
 START, READ, BUNDLE, AGENT = Operation.START, Operation.READ_EXPORT, Operation.BUNDLE, Operation.READ_AGENT
@@ -23,14 +22,6 @@ UNKNOWN: Final = next(row.trouble for row in FAULTS if row.name == "name not res
 
 
 class TestRequests:
-    def test_a_start_posts_the_domain_beside_the_options(self) -> None:
-        talk = Talk(job=Job(mode="export", domain=DOMAIN))
-
-        talk.api.start_export(talk.job, {"version": "v2", "domain": "other"})
-
-        assert (talk.sent[0].method, talk.sent[0].target) == ("POST", "/v1/static-export/jobs")
-        assert json.loads(talk.sent[0].body or b"") == {"version": "v2", "domain": DOMAIN}
-
     @pytest.mark.parametrize(
         ("job_id", "segment"),
         [("se_1", "se_1"), ("a/b", "a%2Fb"), ("..", "%2E%2E"), (".", "%2E"), ("a b?c#d%", "a%20b%3Fc%23d%25"), ("é", "%C3%A9")],
@@ -39,17 +30,14 @@ class TestRequests:
         agent = Talk(Fault(json={"status": "active"}), job=agent_job(job_id))
         agent.job.project_id = job_id
         agent.call(AGENT)
-        export = Talk(
-            Fault(json={"status": "running", "bundleUrl": "https://s.example.com/b"}), job=Job(mode="collect", job_id=job_id)
-        )
+        body = {"status": "running", "bundleUrl": "https://s.example.com/b"}
+        export = Talk(Fault(json=body), job=Job(mode="collect", job_id=job_id))
         export.call(READ)
         export.call(BUNDLE)
 
         assert agent.sent[0].target == f"/v2/agent/{segment}/job/{segment}"
-        assert [sent.target for sent in export.sent] == [
-            f"/v1/static-export/jobs/{segment}",
-            f"/v1/static-export/jobs/{segment}/bundle",
-        ]
+        path = f"/v1/static-export/jobs/{segment}"
+        assert [sent.target for sent in export.sent] == [path, f"{path}/bundle"]
 
     def test_a_bundle_is_posted_without_a_body_with_a_long_timeout_and_its_signature_is_hidden_from_then_on(self) -> None:
         talk = Talk(Fault(json={"bundleUrl": "https://s.example.com/b?X-Amz-Signature=0123456789"}))
@@ -76,21 +64,18 @@ class TestRetries:
         talk.read()
 
         assert talk.times == [0, 1, 3, 7]
-        assert (talk.retries, talk.recoveries) == ([(300, 1)], [7])
+        assert [retrying[2:4] for retrying in talk.events.of("retrying")] == [(300, 1)]
+        assert [recovered[1] for recovered in talk.events.of("recovered")] == [7]
 
     def test_each_request_is_announced_with_its_outcome_duration_and_id(self) -> None:
         talk = Talk(Fault(status=502, headers={"X-Request-Id": "r-1"}), Fault(cut="before_response"), None, seconds=2.0)
 
         talk.read()
 
-        requests = talk.events.of("request_ended")
-        assert [request for request, *_ in requests] == [f"GET /v1/static-export/jobs/{talk.job.job_id}"] * 3
-        assert [(outcome if outcome.isdecimal() else "", milliseconds) for _, outcome, milliseconds, _ in requests] == [
-            ("502", 2000),
-            ("", 2000),
-            ("200", 2000),
-        ]
-        assert requests[0][3] == "r-1"
+        names, outcomes, milliseconds, ids = zip(*talk.events.of("request_ended"), strict=True)
+        assert {*names} == {f"GET /v1/static-export/jobs/{talk.job.job_id}"}
+        assert (outcomes[0], outcomes[2], outcomes[1].isdecimal()) == ("502", "200", False)
+        assert ({*milliseconds}, ids[0]) == ({2000}, "r-1")
 
     def test_the_tolerance_begins_again_after_a_success(self) -> None:
         talk = Talk(DOWN, None, DOWN, tolerance=10.0)
@@ -161,19 +146,6 @@ class TestStarts:
         assert len(talk.sent) == 3
         assert {sent.exchange.timeouts.total_seconds for sent in talk.sent} == {60}
 
-
-class TestSeveralJobs:
-    def running(self, **known: Any) -> Job:
-        return Job(**{"mode": "export", "domain": "other.example.com", "job_id": "se_9", **known})
-
-    def test_a_pause_that_is_asked_for_on_a_start_holds_back_starts_and_no_reads(self) -> None:
-        talk = Talk(Fault(status=503, headers={"Retry-After": "60"}), None)
-        talk.call(START)
-        started = talk.clock.elapsed
-        talk.read()
-
-        assert (started, talk.clock.elapsed - started) == (60, pytest.approx(0.1))
-
     @pytest.mark.parametrize(
         ("other", "seconds"),
         [({}, 1000), ({"job_id": None}, 300), ({"ended_at": 1.0}, 300), ({"reading": ExportJob(status="failed")}, 300)],
@@ -182,7 +154,7 @@ class TestSeveralJobs:
     def test_a_start_without_room_waits_for_other_jobs_of_the_run_and_then_for_the_tolerance(
         self, other: dict[str, Any], seconds: float
     ) -> None:
-        job = self.running(**other)
+        job = Job(**{"mode": "export", "domain": "other.example.com", "job_id": "se_9", **other})
 
         def refuse(_sent: Sent) -> Trouble:
             if talk.clock.elapsed >= 700:
@@ -194,13 +166,5 @@ class TestSeveralJobs:
         with pytest.raises(Unavailable):
             talk.call(START)
         assert talk.clock.elapsed == pytest.approx(seconds, abs=40)
-        budget, _ = talk.retries[0]
-        assert math.isinf(budget) == (seconds == 1000)
-        assert talk.events.of("retrying")[0][0] == API
-
-
-def test_a_collected_job_may_be_unknown_at_first_for_as_long_as_one_that_was_started() -> None:
-    talk = Talk(Fault(status=404), None, job=collected_job())
-
-    assert talk.read().status
-    assert talk.clock.elapsed < SETTLING_SECONDS
+        server, _, budget, *_ = talk.events.of("retrying")[0]
+        assert (server, math.isinf(budget)) == (API, seconds == 1000)

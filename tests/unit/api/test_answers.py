@@ -9,8 +9,8 @@ from docs_platform_action.api.answers import reports_missing_endpoint
 from docs_platform_action.errors import ActionError
 from docs_platform_action.job import Job
 from tests.faults import Operation
-from tests.keys import ADMIN_KEY
-from tests.unit.api.talk import Talk, agent_job, collected_job, started_job
+from tests.unit.api.talk import Talk, agent_job, collected_job
+from tests.virtual_time import BEGINNING
 
 PAGE: Final = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
 RUNNING: Final = Fault(json={"status": "running"})
@@ -23,7 +23,7 @@ def talk_of(operation: Operation, *script: Any, **options: Any) -> Talk:
 
 
 def failed(operation: Operation, *, after_success: bool = False, **fault: Any) -> ActionError:
-    talk = talk_of(operation, *([RUNNING] if after_success else []), Fault(**fault))
+    talk = talk_of(operation, *[RUNNING] * after_success, Fault(**fault))
     if after_success:
         talk.read()
     return talk.failure(operation)
@@ -77,107 +77,75 @@ def test_a_start_with_503_is_retried_if_the_platform_says_when() -> None:
     assert talk.times == [0, 5]
 
 
-class TestNotFound:
-    @pytest.mark.parametrize("job", [started_job(), collected_job()], ids=["started", "collected"])
-    def test_a_job_may_be_unknown_for_30_s(self, job: Job) -> None:
-        talk = Talk(Fault(status=404), job=job, tolerance=300.0)
+@pytest.mark.parametrize("job", [Job(mode="export", job_id="se_1", started_at=BEGINNING), collected_job()], ids=str)
+def test_a_job_that_was_started_or_collected_may_be_unknown_for_30_s(job: Job) -> None:
+    talk = Talk(Fault(status=404), job=job)
 
-        talk.failure(READ)
-        first = talk.times[-1]
-        talk.failure(READ)
+    talk.failure(READ)
+    first = talk.times[-1]
+    talk.failure(READ)
 
-        assert (first, talk.times[-1] - first) == (30, pytest.approx(0.1, abs=0.2))
-
-    def test_a_job_that_was_known_in_this_run_was_lost(self) -> None:
-        assert "mode: collect" in text_of(failed(READ, after_success=True, status=404))
+    assert (first, talk.times[-1] - first) == (30, pytest.approx(0.1, abs=0.2))
 
 
-class TestWebPages:
-    @pytest.mark.parametrize(
-        ("operation", "status", "after_success", "reason", "blames_base_url"),
-        [
-            (READ, 403, False, "forbidden", True),
-            (READ, 404, False, "not-found", True),
-            (READ, 403, True, "unavailable", False),
-            (START, 403, True, "forbidden", False),
-            (READ, 200, False, "bad-response", True),
-            (READ, 200, True, "unavailable", False),
-            (START, 200, False, "bad-response", True),
-            (START, 200, True, "start-unconfirmed", False),
-            (READ, 502, False, "unavailable", False),
-        ],
-    )
-    def test_only_before_a_successful_response_base_url_may_be_wrong(
-        self, operation: Operation, status: int, after_success: bool, reason: str, blames_base_url: bool
-    ) -> None:
-        error = failed(operation, after_success=after_success, status=status, **PAGE)
+@pytest.mark.parametrize(
+    ("operation", "status", "after_success", "reason", "blames_base_url"),
+    [
+        (READ, 403, False, "forbidden", True),
+        (READ, 404, False, "not-found", True),
+        (READ, 403, True, "unavailable", False),
+        (START, 403, True, "forbidden", False),
+        (READ, 200, False, "bad-response", True),
+        (READ, 200, True, "unavailable", False),
+        (START, 200, False, "bad-response", True),
+        (START, 200, True, "start-unconfirmed", False),
+        (READ, 502, False, "unavailable", False),
+    ],
+)
+def test_a_web_page_blames_base_url_only_before_a_successful_response(
+    operation: Operation, status: int, after_success: bool, reason: str, blames_base_url: bool
+) -> None:
+    error = failed(operation, after_success=after_success, status=status, **PAGE)
 
-        assert (error.failure_reason, "`base-url`" in text_of(error)) == (reason, blames_base_url)
-
-
-class TestMissingEndpoint:
-    @pytest.mark.parametrize(
-        "body",
-        [
-            *({"detail": "Not Found"}, {"message": "Cannot POST /v1/static-export/jobs"}, {"error": "no such route"}),
-            *(
-                {"error": "Not Found", "path": "/v1/x", "status": 404},
-                {"message": "The requested URL was not found"},
-                None,
-                [],
-                {},
-            ),
-        ],
-    )
-    def test_a_server_without_it_is_recognized(self, body: object) -> None:
-        assert reports_missing_endpoint(body)
-        assert failed(START, status=404, json=body if body is not None else []).summary.startswith("`base-url`")
-
-    @pytest.mark.parametrize(
-        "body",
-        [
-            *({"error": "Not Found"}, {"error": "no such domain"}, {"detail": "Deployment not found on this route"}),
-            *({"error": "unknown"}, {"error": "project not found", "path": "/v1/x"}, {"message": "no pathway"}),
-        ],
-    )
-    def test_the_api_that_does_not_know_a_name_has_it(self, body: object) -> None:
-        assert not reports_missing_endpoint(body)
-        assert not failed(START, status=404, json=body).summary.startswith("`base-url`")
+    assert (error.failure_reason, "`base-url`" in text_of(error)) == (reason, blames_base_url)
 
 
-class TestBodies:
-    @pytest.mark.parametrize(
-        ("operation", "body", "field"),
-        [
-            (START, {"jobId": f"a{ADMIN_KEY}"}, "jobId"),
-            (BUNDLE, {"bundleUrl": f"https://s.example.com/{ADMIN_KEY}"}, "bundleUrl"),
-            (AGENT, {"status": "active", "prLink": ADMIN_KEY}, "prLink"),
-        ],
-    )
-    def test_the_key_in_a_field_that_is_used_as_it_is_is_final(
-        self, operation: Operation, body: dict[str, str], field: str
-    ) -> None:
-        error = failed(operation, json=body)
+@pytest.mark.parametrize(
+    ("body", "is_missing"),
+    [
+        ({"detail": "Not Found"}, True),
+        ({"message": "Cannot POST /v1/static-export/jobs"}, True),
+        ({"error": "no such route"}, True),
+        ({"error": "Not Found", "path": "/v1/x", "status": 404}, True),
+        ({"message": "The requested URL was not found"}, True),
+        ([], True),
+        ({}, True),
+        ({"error": "Not Found"}, False),
+        ({"error": "no such domain"}, False),
+        ({"detail": "Deployment not found on this route"}, False),
+        ({"error": "unknown"}, False),
+        ({"error": "project not found", "path": "/v1/x"}, False),
+        ({"message": "no pathway"}, False),
+    ],
+)
+def test_a_server_without_the_endpoint_differs_from_an_api_that_does_not_know_a_name(body: object, is_missing: bool) -> None:
+    assert reports_missing_endpoint(body) == is_missing
+    assert failed(START, status=404, json=body).summary.startswith("`base-url`") == is_missing
 
-        assert (error.failure_reason, f"`{field}`" in text_of(error), ADMIN_KEY in text_of(error)) == (
-            "bad-response",
-            True,
-            False,
-        )
 
-    @pytest.mark.parametrize(
-        ("operation", "fault", "reason"),
-        [
-            (START, {"json": {"status": "queued"}}, "bad-response"),
-            (START, {"json": []}, "start-unconfirmed"),
-            (START, {"body": ""}, "start-unconfirmed"),
-            (BUNDLE, {"json": {"bundleUrl": "x"}}, "bad-response"),
-            (BUNDLE, {"json": []}, "unavailable"),
-            (READ, {"json": {"progress": 5}}, "unavailable"),
-            (AGENT, {"json": {"id": "another", "status": "active"}}, "bad-response"),
-        ],
-    )
-    def test_an_invalid_one_is_final_where_a_retry_could_start_a_second_job(
-        self, operation: Operation, fault: dict[str, Any], reason: str
-    ) -> None:
-        assert failed(operation, **fault).failure_reason == reason
+@pytest.mark.parametrize(
+    ("operation", "fault", "reason"),
+    [
+        (START, {"json": {"status": "queued"}}, "bad-response"),
+        (START, {"json": []}, "start-unconfirmed"),
+        (START, {"body": ""}, "start-unconfirmed"),
+        (BUNDLE, {"json": {"bundleUrl": "x"}}, "bad-response"),
+        (BUNDLE, {"json": []}, "unavailable"),
+        (READ, {"json": {"progress": 5}}, "unavailable"),
+        (AGENT, {"json": {"id": "another", "status": "active"}}, "bad-response"),
+    ],
+)
+def test_an_invalid_body_is_final_where_a_retry_could_start_a_second_job(
+    operation: Operation, fault: dict[str, Any], reason: str
+) -> None:
+    assert failed(operation, **fault).failure_reason == reason
