@@ -3,9 +3,10 @@
 import hashlib
 import io
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import requests
@@ -14,7 +15,6 @@ from urllib3 import HTTPResponse
 from docs_platform_action.bundle import stream as module
 from docs_platform_action.bundle.stream import BundleStream, ResumeError
 from docs_platform_action.errors import DownloadFailed
-from docs_platform_action.http.transport import Received
 from docs_platform_action.job import Job
 from docs_platform_action.models import Bundle
 from tests.unit.fakes import RecordedEvents, context, http_client
@@ -72,12 +72,9 @@ class Storage(VirtualTransport):
         self.ranges: list[str | None] = []
         self.validators: list[str | None] = []
 
-    def send(self, exchange: Any) -> Received:
-        self.ranges.append(exchange.unprepared.headers.get("Range"))
-        self.validators.append(exchange.unprepared.headers.get("If-Range"))
-        return super().send(exchange)
-
     def respond(self, sent: Sent) -> requests.Response:
+        self.ranges.append(sent.headers.get("Range"))
+        self.validators.append(sent.headers.get("If-Range"))
         sent.exchange.begin()
         self._clock.sleep(1.0)
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
@@ -147,46 +144,34 @@ def test_these_requests_lead_to_the_whole_bundle(answers: list[Answer], ranges: 
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "validator"),
-    [(half(), rest(), '"a"'), (dated(half()), dated(rest()), MODIFIED["Last-Modified"])],
+    ("answers", "validator"),
+    [([half(), rest()], '"a"'), ([dated(half()), dated(rest())], MODIFIED["Last-Modified"])],
     ids=["etag", "date"],
 )
-def test_the_rest_is_requested_only_of_the_same_bundle(first: Answer, second: Answer, validator: str) -> None:
-    download = Download(first, second)
+def test_the_rest_is_requested_only_of_the_same_bundle(answers: list[Answer], validator: str) -> None:
+    download = Download(*answers)
 
     assert download.stream.drain().size == SIZE
     assert (download.ranges, download.storage.validators) == ([None, RESUMED], [None, validator])
 
 
-OTHERS: Final[dict[str, Answer]] = {
-    "all of it": whole(),
-    "all of another bundle": whole(etag='"b"'),
-    "the rest of another bundle": rest(etag='"b"'),
-    "another part": rest(span=f"bytes 0-{SIZE - 1}/{SIZE}"),
-    "another size": rest(span=f"bytes 100000-{SIZE}/{SIZE + 1}"),
-    "no range": Answer(status=206, headers={"ETag": '"a"'}),
-    "416": refused(416),
-    "451": refused(451),
+NOT_RESUMED: Final[dict[str, list[Answer]]] = {
+    "all of it": [half(), whole()],
+    "all of another bundle": [half(), whole(etag='"b"')],
+    "the rest of another bundle": [half(), rest(etag='"b"')],
+    "another part": [half(), rest(span=f"bytes 0-{SIZE - 1}/{SIZE}")],
+    "another size": [half(), rest(span=f"bytes 100000-{SIZE}/{SIZE + 1}")],
+    "no range": [half(), Answer(status=206, headers={"ETag": '"a"'})],
+    "416": [half(), refused(416)],
+    "451": [half(), refused(451)],
+    "no validator": [half(etag="")],
+    "a new link to another address": [half(), refused(403)],
 }
 
 
-@pytest.mark.parametrize("answer", OTHERS.values(), ids=OTHERS)
-def test_what_is_not_the_rest_of_the_same_bundle_is_not_added_to_it(answer: Answer) -> None:
-    download = Download(half(), answer)
-
-    with pytest.raises(ResumeError):
-        download.stream.drain()
-
-    assert download.ranges == [None, RESUMED]
-
-
-@pytest.mark.parametrize(
-    ("answers", "link"),
-    [([half(etag="")], LINK), ([half(), refused(403)], "https://other.example.com/b")],
-    ids=["no validator", "another address"],
-)
-def test_without_a_validator_or_at_another_address_the_rest_is_not_requested(answers: list[Answer], link: str) -> None:
-    download = Download(*answers, rest(), links=lambda _number: link)
+@pytest.mark.parametrize("answers", NOT_RESUMED.values(), ids=NOT_RESUMED)
+def test_what_may_not_be_the_rest_of_the_same_bundle_is_not_added_to_it(answers: list[Answer]) -> None:
+    download = Download(*answers, rest(), links=lambda _number: "https://other.example.com/b")
 
     with pytest.raises(ResumeError):
         download.stream.drain()
@@ -236,18 +221,23 @@ def test_an_outage_is_announced_once_and_ends_with_enough_progress() -> None:
     assert (download.events.names.count("retrying"), download.events.names.count("recovered")) == (1, 1)
 
 
-@pytest.mark.parametrize(("piece", "is_complete"), [(70_000, True), (1000, False)])
-def test_each_connection_with_enough_progress_begins_a_new_outage(piece: int, is_complete: bool) -> None:
+@pytest.mark.parametrize(
+    ("piece", "outcome", "ranges"),
+    [
+        (70_000, nullcontext(), [None, "bytes=70000-", "bytes=140000-"]),
+        (1000, pytest.raises(DownloadFailed), [None, "bytes=1000-", "bytes=2000-"]),
+    ],
+)
+def test_only_a_connection_with_enough_progress_begins_a_new_outage(
+    piece: int, outcome: AbstractContextManager[object], ranges: list[str | None]
+) -> None:
     parts = [replace(rest(at), body=BUNDLE[at : at + piece], lost=True) for at in range(piece, 20 * piece, piece)]
     download = Download(half(piece), *parts, tolerance=2.0)
 
-    if is_complete:
+    with outcome:
         download.stream.drain()
-        assert download.ranges == [None, "bytes=70000-", "bytes=140000-"]
-    else:
-        with pytest.raises(DownloadFailed):
-            download.stream.drain()
-        assert download.ranges == [None, "bytes=1000-", "bytes=2000-"]
+
+    assert download.ranges == ranges
 
 
 def test_a_bundle_of_unknown_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,13 +14,13 @@ import pytest
 
 from docs_platform_action.errors import ActionError, Cancelled, Forbidden, JobFailed, Unauthorized, Unavailable, UnknownHost
 from docs_platform_action.inputs.settings import JobSettings, Mode, WaitSettings
-from docs_platform_action.job import BUNDLE, CANCELLED, DONE, DOWNLOAD, NOT_STARTED, UNPACK, Job
+from docs_platform_action.job import BUNDLE, DOWNLOAD, UNPACK, Job
 from docs_platform_action.jobs import runner
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS, Runner, job_of
 from docs_platform_action.models import Bundle, ExportJob, StartedExport
 from docs_platform_action.signals import ABORT_GRACE_SECONDS
 from tests.unit.fakes import context
-from tests.virtual_time import BEGINNING, NOON, VirtualClock
+from tests.virtual_time import NOON, VirtualClock
 
 WAITING = WaitSettings(timeout_seconds=600, poll_interval_seconds=1, max_poll_interval_seconds=1)
 NONE: Mapping[str, Any] = {}
@@ -53,8 +53,8 @@ class Run:
             self.clock.run(self.runner.run, interrupt)
         return [job.failure.failure_reason if job.failure is not None else None for job in self.jobs]
 
-    def trace(self, *names: str) -> list[str]:
-        return [each for each in self.happened if each.split()[0] in names]
+    def trace(self, *events: str) -> list[str]:
+        return [each for each in self.happened if each.split()[0] in events]
 
     def start_export(self, job: Job, _options: object) -> StartedExport:
         self._happen("start", job)
@@ -84,91 +84,82 @@ class Run:
         return name
 
 
-class TestJobs:
-    @pytest.mark.parametrize(
-        ("given", "reason", "events"),
-        [
-            ({}, None, ["start", "write_job_id", *DELIVERED]),
-            ({"mode": Mode.COLLECT, "job_id": "se_a"}, None, ["write_job_id", *DELIVERED]),
-            ({"wait": False}, None, ["start", "write_job_id", "job_known", "not_waiting"]),
-            ({"errors": {"write_job_id a": OSError("the disk is full")}}, "internal-error", ["start", "write_job_id"]),
-        ],
-    )
-    def test_a_job_is_known_before_it_is_read(self, given: Any, reason: str | None, events: list[str]) -> None:
-        run = Run(1, **given)
+@pytest.mark.parametrize(
+    ("given", "reason", "events"),
+    [
+        ({}, None, ["start", "write_job_id", *DELIVERED]),
+        ({"mode": Mode.COLLECT, "job_id": "se_a"}, None, ["write_job_id", *DELIVERED]),
+        ({"wait": False}, None, ["start", "write_job_id", "job_known", "not_waiting"]),
+        ({"errors": {"write_job_id a": OSError("the disk is full")}}, "internal-error", ["start", "write_job_id"]),
+    ],
+)
+def test_a_job_is_known_before_it_is_read(given: Any, reason: str | None, events: list[str]) -> None:
+    run = Run(1, **given)
 
-        assert run.run() == [reason]
-        assert (run.happened, run.jobs[0].job_id) == ([f"{event} a" for event in ("job_begun", *events, "job_ended")], "se_a")
-        assert {phase.ended_at for phase in run.jobs[0].phases} <= {run.jobs[0].ended_at}
-
-    @pytest.mark.parametrize(("max_parallel", "together"), [(1, 1), (3, 3), (6, 6), (100, 6)])
-    def test_the_first_is_alone_until_it_is_known_then_max_parallel_run(self, max_parallel: int, together: int) -> None:
-        run = Run(6, max_parallel, seconds={"start a": 5})
-
-        assert run.run() == [None] * 6
-        assert run.trace("job_begun", "job_known")[:3] == ["job_begun a", "job_known a", "job_begun b"]
-        assert max(accumulate(1 if "begun" in each else -1 for each in run.trace("job_begun", "job_ended"))) == together
-
-    @pytest.mark.parametrize("kind", [Unauthorized, Forbidden, UnknownHost])
-    def test_if_the_key_or_the_host_is_refused_the_others_fail_without_a_request(self, kind: type[ActionError]) -> None:
-        error = kind("refused", details=("It said so.",), cause="Why.", remedy="What to do.", request_id="r-1")
-        run = Run(3, errors={"start a": error})
-
-        assert run.run() == [kind.failure_reason] * 3
-        assert run.happened == ["job_begun a", "start a", "job_ended a", "job_ended b", "job_ended c"]
-        failure = vars(run.jobs[2].failure)
-        assert {**failure, "details": failure["details"][:-1]} == vars(error)
-        assert [job.duration_seconds(1e9) for job in run.jobs] == [0, 0, 0]
-
-    @pytest.mark.parametrize(
-        ("name", "error", "reasons"),
-        [
-            ("start a", JobFailed("failed"), ["job-failed", None, None]),
-            ("read a", Unauthorized("refused"), ["unauthorized", None, None]),
-            ("start b", Forbidden("refused"), [None, "forbidden", None]),
-            ("bundle b", ZeroDivisionError("a bug"), [None, "internal-error", None]),
-            ("job_ended a", ZeroDivisionError("a bug"), ["internal-error", None, None]),
-        ],
-    )
-    def test_any_other_failure_leaves_the_others_alone(self, name: str, error: Exception, reasons: list[str | None]) -> None:
-        assert Run(3, 1, errors={name: error}).run() == reasons
-
-    def test_if_no_thread_can_be_started_the_existing_ones_run_all_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        run = Run(3)
-        monkeypatch.setattr(Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
-
-        run.runner.run()
-
-        assert run.trace("job_ended") == ["job_ended a", "job_ended b", "job_ended c"]
+    assert run.run() == [reason]
+    assert (run.happened, run.jobs[0].job_id) == ([f"{event} a" for event in ("job_begun", *events, "job_ended")], "se_a")
+    assert {phase.ended_at for phase in run.jobs[0].phases} <= {run.jobs[0].ended_at}
 
 
-class TestSignal:
-    def test_a_signal_ends_all_jobs_that_have_not_ended_and_begins_none(self) -> None:
-        run = Run(6, 3, seconds={"read b": 100, "read c": 100, "read d": 100})
+@pytest.mark.parametrize(("max_parallel", "together"), [(1, 1), (3, 3), (6, 6), (100, 6)])
+def test_the_first_is_alone_until_it_is_known_then_max_parallel_run(max_parallel: int, together: int) -> None:
+    run = Run(6, max_parallel, seconds={"start a": 5})
 
-        with pytest.raises(Cancelled):
-            run.run(signal_at=5)
-        run.runner.cancel_unfinished("SIGTERM")
+    assert run.run() == [None] * 6
+    assert run.trace("job_begun", "job_known")[:3] == ["job_begun a", "job_known a", "job_begun b"]
+    assert max(accumulate(1 if "begun" in each else -1 for each in run.trace("job_begun", "job_ended"))) == together
 
-        assert [job.verdict for job in run.jobs] == [DONE, *[CANCELLED] * 3, *[NOT_STARTED] * 2]
-        assert {job.ended_at for job in run.jobs[1:]} == {BEGINNING + 5}
 
-    @pytest.mark.parametrize(
-        ("job_id", "phase", "seconds"),
-        [
-            ("unconfirmed", BUNDLE, (START_GRACE_SECONDS, ABORT_GRACE_SECONDS)),
-            ("se_b", DOWNLOAD, (0.0, CLEANUP_GRACE_SECONDS)),
-            ("unconfirmed", UNPACK, (START_GRACE_SECONDS, CLEANUP_GRACE_SECONDS)),
-        ],
-    )
-    def test_a_start_gets_time_for_its_response_and_a_delivery_to_clean_up(self, job_id: str, phase: str, seconds: Any) -> None:
-        run = Run(2)
-        run.jobs[1].job_id = job_id
-        run.jobs[1].start_phase(phase, 0.0)
+@pytest.mark.parametrize("kind", [Unauthorized, Forbidden, UnknownHost])
+def test_if_the_key_or_the_host_is_refused_the_others_fail_without_a_request(kind: type[ActionError]) -> None:
+    error = kind("refused", details=("It said so.",), cause="Why.", remedy="What to do.", request_id="r-1")
+    run = Run(3, errors={"start a": error})
 
-        assert (run.runner.stop(), run.runner.abort(), run.clock.cancellation.is_aborted) == (*seconds, True)
-        with pytest.raises(Cancelled):
-            run.clock.sleep(0)
+    assert run.run() == [kind.failure_reason] * 3
+    assert run.happened == ["job_begun a", "start a", "job_ended a", "job_ended b", "job_ended c"]
+    failure = vars(run.jobs[2].failure)
+    assert {**failure, "details": failure["details"][:-1]} == vars(error)
+    assert [job.duration_seconds(1e9) for job in run.jobs] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "reasons"),
+    [
+        ("start a", JobFailed("failed"), ["job-failed", None, None]),
+        ("read a", Unauthorized("refused"), ["unauthorized", None, None]),
+        ("bundle b", ZeroDivisionError("a bug"), [None, "internal-error", None]),
+        ("job_ended a", ZeroDivisionError("a bug"), ["internal-error", None, None]),
+    ],
+)
+def test_any_other_failure_leaves_the_others_alone(name: str, error: Exception, reasons: list[str | None]) -> None:
+    assert Run(3, 1, errors={name: error}).run() == reasons
+
+
+def test_if_no_thread_can_be_started_the_existing_ones_run_all_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(3)
+    monkeypatch.setattr(Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+
+    run.runner.run()
+
+    assert run.trace("job_ended") == ["job_ended a", "job_ended b", "job_ended c"]
+
+
+@pytest.mark.parametrize(
+    ("job_id", "phase", "seconds"),
+    [
+        ("unconfirmed", BUNDLE, (START_GRACE_SECONDS, ABORT_GRACE_SECONDS)),
+        ("se_b", DOWNLOAD, (0.0, CLEANUP_GRACE_SECONDS)),
+        ("unconfirmed", UNPACK, (START_GRACE_SECONDS, CLEANUP_GRACE_SECONDS)),
+    ],
+)
+def test_a_start_gets_time_for_its_response_and_a_delivery_to_clean_up(job_id: str, phase: str, seconds: Any) -> None:
+    run = Run(2)
+    run.jobs[1].job_id = job_id
+    run.jobs[1].start_phase(phase, 0.0)
+
+    assert (run.runner.stop(), run.runner.abort(), run.clock.cancellation.is_aborted) == (*seconds, True)
+    with pytest.raises(Cancelled):
+        run.clock.sleep(0)
 
 
 def run_with_links(*links: float | None, max_parallel: int = 10, seconds: Any = NONE, errors: Any = NONE) -> Run:
@@ -180,39 +171,41 @@ def run_with_links(*links: float | None, max_parallel: int = 10, seconds: Any = 
     return run
 
 
-class TestLinksAtTheEnd:
-    @pytest.mark.parametrize(
-        ("links", "seconds", "renewed"),
-        [
-            ([158.9, 159, None], {}, ["renew a"]),
-            ([100, 250, 400], {"renew a": 100}, ["renew a", "renew b"]),  # the second expires during the first renewal
-        ],
-    )
-    def test_those_about_to_expire_are_renewed_after_the_last_job(self, links: Any, seconds: Any, renewed: list[str]) -> None:
-        run = run_with_links(*links, seconds=seconds)
+@pytest.mark.parametrize(
+    ("links", "seconds", "renewed"),
+    [
+        ([158.9, 159, None], {}, ["renew a"]),
+        ([100, 250, 400], {"renew a": 100}, ["renew a", "renew b"]),  # the second expires during the first renewal
+    ],
+)
+def test_links_about_to_expire_are_renewed_after_the_last_job(links: Any, seconds: Any, renewed: list[str]) -> None:
+    run = run_with_links(*links, seconds=seconds)
 
-        assert run.run() == [None, None, None, "job-failed"]
-        assert run.trace("job_ended", "renew")[3:] == ["job_ended d", *renewed]
-        assert [job.link.url for job in run.jobs if job.link][: len(renewed)] == renewed
+    assert run.run() == [None, None, None, "job-failed"]
+    assert run.trace("job_ended", "renew")[3:] == ["job_ended d", *renewed]
+    assert [job.link.url for job in run.jobs if job.link][: len(renewed)] == renewed
 
-    def test_after_three_that_fail_in_a_row_the_others_are_kept_without_a_request(self) -> None:
-        errors = {f"renew {domain}": Unavailable("it is down") for domain in "abdefgh"}
-        run = run_with_links(*[100] * 8, max_parallel=1, errors=errors)
 
-        assert run.run() == [*[None] * 8, "job-failed"]
-        assert run.trace("renew") == [f"renew {domain}" for domain in "abcdef"]
-        assert run.trace("warning") == [f"warning {domain}" for domain in "abdefgh"]
+def test_after_three_renewals_that_fail_in_a_row_the_other_links_are_kept_without_a_request() -> None:
+    errors = {f"renew {domain}": Unavailable("it is down") for domain in "abdefgh"}
+    run = run_with_links(*[100] * 8, max_parallel=1, errors=errors)
 
-    def test_new_links_that_live_no_longer_are_not_asked_for_again(self) -> None:
-        run = run_with_links(100, 100)
-        run.jobs[0].has_short_link, run.links = True, {**run.links, "renew b": 59}
+    assert run.run() == [*[None] * 8, "job-failed"]
+    assert run.trace("renew") == [f"renew {domain}" for domain in "abcdef"]
+    assert run.trace("warning") == [f"warning {domain}" for domain in "abdefgh"]
 
-        assert run.run() == [None, None, "job-failed"]
-        assert (run.trace("renew"), run.trace("warning")) == (["renew b"], ["warning b"])
 
-    def test_a_signal_leaves_the_jobs_without_a_new_link_unfinished(self) -> None:
-        run = run_with_links(100, 100, 100, 3600, seconds={"renew b": 10, "renew c": 20})
+def test_new_links_that_live_no_longer_are_not_asked_for_again() -> None:
+    run = run_with_links(100, 100)
+    run.jobs[0].has_short_link, run.links = True, {**run.links, "renew b": 59}
 
-        with pytest.raises(Cancelled):
-            run.run(signal_at=105)
-        assert ([job.domain for job in run.runner.unfinished], len(run.trace("renew"))) == (["b", "c"], 3)
+    assert run.run() == [None, None, "job-failed"]
+    assert (run.trace("renew"), run.trace("warning")) == (["renew b"], ["warning b"])
+
+
+def test_a_signal_leaves_the_jobs_without_a_new_link_unfinished() -> None:
+    run = run_with_links(100, 100, 100, 3600, seconds={"renew b": 10, "renew c": 20})
+
+    with pytest.raises(Cancelled):
+        run.run(signal_at=105)
+    assert ([job.domain for job in run.runner.unfinished], len(run.trace("renew"))) == (["b", "c"], 3)
