@@ -1,22 +1,13 @@
 """The API's JSON: required fields, tolerant optional ones, and what an address or a reason is."""
 
+from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import Any, ClassVar
 
 import pytest
 
 from docs_platform_action.errors import BadResponse
-from docs_platform_action.models import (
-    MAX_TEXT_LENGTH,
-    AgentJob,
-    Bundle,
-    ExportJob,
-    StartedExport,
-    is_bundle_url,
-    parse_time,
-    read_error,
-    read_job_id,
-)
+from docs_platform_action.models import MAX_TEXT_LENGTH, AgentJob, Bundle, ExportJob, StartedExport, read_error, read_job_id
+from tests.unit.fakes import AGENT_JOB
 
 LINK = "https://s.example.com/b?sig=1"
 
@@ -69,35 +60,25 @@ class TestExports:
 
 class TestBundles:
     @pytest.mark.parametrize(
-        ("url", "is_usable"),
+        "url",
         [
-            (LINK, True),
-            ("HTTPS://s.example.com:8443", True),
-            ("http://127.0.0.1:9000/b", True),
-            ("http://[::1]/b", True),
-            *((url, True) for url in ("http://localhost/b", "http://LOCALHOST/b", "http://127.9.9.9/b")),
-            *((bad, False) for bad in ("http://10.0.0.1/b", "http://a.localhost/b")),
-            ("https://me:pw@s.example.com/%zz", True),
-            *(
-                (bad, False)
-                for bad in ("http://s.example.com/b", "ftp://s.example.com", "//s.example.com/b", "/b", "b", "", "https://")
-            ),
-            *((bad, False) for bad in (" https://s.example.com/b", "https://s.example.com/a b", "https://s.example.com/\x7f")),
-            *((bad, False) for bad in ("https://s.example.com:0/b", "https://s.example.com:65536/b", "https://s.example.com:x/")),
-            *((bad, False) for bad in ("https://evil\\@s.example.com/", "https://a%2eb/", "https://a|b/", "https://[fe80::1/")),
-            ("https://bad\ud800.example.com", False),
+            *(LINK, "HTTPS://s.example.com:8443", "https://me:pw@s.example.com/%zz"),
+            *("http://127.0.0.1:9000/b", "http://[::1]/b", "http://localhost/b", "http://LOCALHOST/b", "http://127.9.9.9/b"),
         ],
     )
-    def test_a_link_is_https_or_loopback_and_unambiguous(self, url: str, is_usable: bool) -> None:
-        assert is_bundle_url(url) == is_usable
-        if is_usable:
-            assert Bundle.from_json({"bundleUrl": url}).url == url
-        else:
-            with pytest.raises(ValueError, match="bundleUrl"):
-                Bundle.from_json({"bundleUrl": url})
+    def test_a_link_is_https_or_to_this_machine(self, url: str) -> None:
+        assert Bundle.from_json({"bundleUrl": url}).url == url
 
-    @pytest.mark.parametrize("url", [None, 7, ["https://s.example.com"]])
-    def test_a_link_is_required(self, url: object) -> None:
+    @pytest.mark.parametrize(
+        "url",
+        [
+            *("http://s.example.com/b", "ftp://s.example.com", "//s.example.com/b", "/b", "", "https://", "http://10.0.0.1/b"),
+            *(" https://s.example.com/b", "https://s.example.com/a b", "https://s.example.com/\x7f", "http://a.localhost/b"),
+            *("https://s.example.com:0/b", "https://s.example.com:65536/b", "https://s.example.com:x/", "https://[fe80::1/"),
+            *("https://evil\\@s.example.com/", "https://a%2eb/", "https://a|b/", "https://bad\ud800.example.com", None, 7),
+        ],
+    )
+    def test_any_other_or_ambiguous_link_is_refused(self, url: object) -> None:
         with pytest.raises(ValueError, match="bundleUrl"):
             Bundle.from_json({"bundleUrl": url})
 
@@ -122,26 +103,13 @@ class TestBundles:
         assert found.expires_at == text
         assert found.expires == (None if hour is None else datetime(2026, 5, 4, hour, 4, tzinfo=UTC))
 
-    def test_a_time_that_python_cannot_hold_is_unknown(self) -> None:
-        assert parse_time("0001-01-01T00:00:00+23:59") is None
-
 
 class TestAgentJobs:
-    BODY: ClassVar[dict[str, Any]] = {
-        "id": "aj_1",
-        "status": "completed",
-        "source": {"repository": "https://git.example.com/docs", "ref": "main"},
-        "model": "m-1",
-        "prLink": " https://git.example.com/docs pull/7 ",
-        "createdAt": "2026-05-04T12:00:00Z",
-        "archivedAt": None,
-    }
-
     def test_all_fields_are_read_and_blanks_in_the_link_encoded(self) -> None:
-        assert AgentJob.from_json(self.BODY, "aj_1") == AgentJob(
+        assert AgentJob.from_json({**AGENT_JOB, "prLink": " https://git.example.com/docs pull/7 "}, "aj_1") == AgentJob(
             status="completed",
             pr_link="https://git.example.com/docs%20pull/7",
-            repository="https://git.example.com/docs",
+            repository="https://git.example.com/docs.git",
             ref="main",
             model="m-1",
             created_at="2026-05-04T12:00:00Z",
@@ -149,33 +117,24 @@ class TestAgentJobs:
 
     @pytest.mark.parametrize("link", ["javascript:alert(1)", "git.example.com/7", "https://[x", 7])
     def test_a_link_that_cannot_be_used_is_absent_and_known_for_a_warning(self, link: object) -> None:
-        job = AgentJob.from_json({**self.BODY, "prLink": link})
+        job = AgentJob.from_json({**AGENT_JOB, "prLink": link})
 
         assert (job.pr_link, job.unusable_pr_link) == (None, str(link))
 
     @pytest.mark.parametrize(
         ("found", "asked", "is_other"),
         [
-            ("aj_1", "AJ_1", False),
-            ("aj_2", "aj_1", True),
-            (7, "7", False),
-            (8, "7", True),
-            (7, "aj_7", False),
-            ("", "a", False),
-            (None, "a", False),
+            *(("aj_1", "AJ_1", False), ("aj_2", "aj_1", True), (7, "7", False), (8, "7", True)),
+            *((7, "aj_7", False), ("", "a", False), (None, "a", False)),
         ],
     )
     def test_the_job_of_another_id_is_refused(self, found: object, asked: str, is_other: bool) -> None:
-        body = {**self.BODY, "id": found}
-        if not is_other:
-            assert AgentJob.from_json(body, asked).status == "completed"
-            return
-        with pytest.raises(BadResponse):
-            AgentJob.from_json(body, asked)
+        with pytest.raises(BadResponse) if is_other else nullcontext():
+            AgentJob.from_json({**AGENT_JOB, "id": found}, asked)
 
     @pytest.mark.parametrize("source", [None, "x", [], {"repository": 7, "ref": " "}])
     def test_a_source_of_another_type_is_unknown(self, source: object) -> None:
-        job = AgentJob.from_json({**self.BODY, "source": source})
+        job = AgentJob.from_json({**AGENT_JOB, "source": source})
 
         assert (job.repository, job.ref) == (None, None)
 

@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from docs_platform_action.errors import InvalidInput
-from docs_platform_action.inputs.reader import Reader, is_close
+from docs_platform_action.inputs.reader import Reader
 from docs_platform_action.inputs.settings import DeliverySettings, JobSettings, Mode, OutputPath, Settings, WaitSettings
 from docs_platform_action.inputs.table import DEFAULTS, TARGETS
 from tests.keys import ADMIN_KEY
@@ -103,13 +103,6 @@ class TestSettings:
         )
         assert reader.warnings == []
 
-    def test_each_domain_is_an_export_with_its_own_paths(self) -> None:
-        jobs = settings({**EXPORT, "domain": SEVERAL, "site-path": "{domain}", "min-pages": "3", "timeout": "5m"}).jobs
-
-        found = [(job.domain, job.delivery.site_path and job.delivery.site_path.name, job.delivery.min_pages) for job in jobs]
-        assert found == [("a.example.com", "a.example.com", 3), ("b.example.com", "b.example.com", 3)]
-        assert [job.waiting.timeout_seconds for job in jobs] == [300, 300]
-
 
 class TestBeforeTheRest:
     """What is known before anything is checked: even the first error is masked with it."""
@@ -161,10 +154,7 @@ class TestRefused:
     def test_an_invalid_value_is_an_error_of_its_input_even_if_the_mode_is_unknown(self, name: str) -> None:
         assert refused({**EXPORT, "mode": "import", name: "a\x1bb"}) == ["mode", name]
 
-    @pytest.mark.parametrize(
-        ("file", "names"),
-        [("out/x/../v", ["values-file"]), ("site/b", ["OUTPUT_ENV_FILE"]), ("link", [])],
-    )
+    @pytest.mark.parametrize(("file", "names"), [("out/x/../v", ["values-file"]), ("site/b", ["OUTPUT_ENV_FILE"]), ("link", [])])
     def test_the_file_of_outputs_must_not_overlap(self, roots: list[Path], file: str, names: list[str]) -> None:
         Path("out").mkdir()
         Path("link").symlink_to("out/v")  # is replaced
@@ -212,20 +202,6 @@ class TestNames:
         reader = Reader({"PATH": "x", "input_domian": "x", "MY_INPUT_DOMIAN": "x", "INPUT_": "x"}, in_workflow=True)
 
         assert (reader.warnings, reader.keys) == ([], [])
-
-    @pytest.mark.parametrize("name", [f"{ADMIN_KEY}-x", "x" * 70 + ADMIN_KEY])
-    def test_a_key_that_was_pasted_as_one_is_hidden(self, name: str) -> None:
-        (warning,) = reader_of({**EXPORT, name: ""}).warnings
-
-        assert ADMIN_KEY.lower()[:8] not in warning.lower()
-
-    @pytest.mark.parametrize(
-        ("one", "other", "edits"),
-        [("ab", "a", 1), ("ab", "ba", 1), ("ab", "ax", 1), ("abc", "ca", 3), ("abcd", "badc", 2), ("", "abc", 3)],
-    )
-    def test_an_edit_inserts_deletes_replaces_or_swaps_a_character(self, one: str, other: str, edits: int) -> None:
-        for first, second in ((one, other), (other, one)):
-            assert [is_close(first, second, maximum) for maximum in (edits - 1, edits)] == [False, True]
 
 
 class TestOutsideAWorkflow:
