@@ -6,7 +6,7 @@ from typing import Any
 
 from docs_platform_action.errors import ActionError
 from docs_platform_action.job import Job
-from docs_platform_action.models import API, Bundle, ExportJob
+from docs_platform_action.models import API, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.log import Log
 from tests.virtual_time import VirtualClock
@@ -25,23 +25,14 @@ class LoggedJobs:
         self.log = Log(console, self.clock, self.jobs, max_parallel=100)
 
     @property
-    def text(self) -> str:
-        return self.stream.getvalue()
-
-    @property
     def lines(self) -> list[str]:
-        return self.text.splitlines()
+        return self.stream.getvalue().splitlines()
 
     @property
     def shown(self) -> list[str]:
         """The live lines, without the title."""
         live = itertools.takewhile(lambda line: not line.startswith(("The log of", "::group::")), self.lines[1:])
         return [" ".join(line.split()) for line in live]
-
-    @property
-    def groups(self) -> list[str]:
-        """The logs of the domains."""
-        return list(itertools.dropwhile(lambda line: not line.startswith("::group::"), self.lines))
 
     def wait(self, seconds: float) -> None:
         self.clock.advance(seconds)
@@ -61,16 +52,16 @@ class LoggedJobs:
         job.record(ExportJob(status=status, progress=progress, page_count=pages), self.clock.monotonic())
         self.log.status_read(job)
 
-    def end(self, number: int, failure: ActionError | None = None, link: Bundle | None = None) -> None:
+    def end(self, number: int, failure: ActionError | None = None) -> None:
         job = self.jobs[number]
-        job.failure, job.link, job.ended_at = failure, link, self.clock.monotonic()
+        job.failure, job.ended_at = failure, self.clock.monotonic()
         self.log.job_ended(job)
 
     def warn(self, number: int, *lines: str) -> None:
         self.log.warning(self.jobs[number], lines)
 
-    def retry(self, number: int, server: str = API, error: str = "An example of an error") -> None:
-        self.log.retrying(self.jobs[number], server, error, budget_seconds=300, pause_seconds=4)
+    def retry(self, number: int, server: str = API) -> None:
+        self.log.retrying(self.jobs[number], server, "An example of an error", budget_seconds=300, pause_seconds=4)
 
     def recover(self, number: int, after_seconds: float = 1.0, server: str = API) -> None:
         self.log.recovered(self.jobs[number], server, after_seconds=after_seconds)

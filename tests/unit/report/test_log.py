@@ -44,8 +44,8 @@ def test_a_link_is_shown_without_its_query(event: str) -> None:
     else:
         getattr(job.log, event)(job.jobs[0])
 
-    assert "s.example.com/b" in job.text
-    assert "X-Signature" not in job.text
+    assert "s.example.com/b" in job.stream.getvalue()
+    assert "X-Signature" not in job.stream.getvalue()
 
 
 def test_why_a_link_is_replaced_is_said_at_once() -> None:
