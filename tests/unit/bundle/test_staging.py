@@ -1,16 +1,14 @@
 """A result is published complete or removed, and gets the owner of the workspace."""
 
-import errno
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from docs_platform_action.bundle.faults import DISK_FAULTY, DISK_FULL, PATH_SHARED, DiskTooSmall
+from docs_platform_action.bundle.faults import PATH_SHARED
 from docs_platform_action.bundle.staging import Staged
-from docs_platform_action.errors import DENIED, Advice, DownloadFailed
+from docs_platform_action.errors import DownloadFailed
 from docs_platform_action.inputs.settings import OutputPath
 from docs_platform_action.ownership import Owner
 from tests.folders import read_tree
@@ -47,18 +45,14 @@ def test_before_it_is_published_it_has_another_name_and_nobody_else_can_read_it(
     assert stat.S_IMODE((tmp_path / "result").stat().st_mode) == (0o755 if (tmp_path / "result").is_dir() else 0o644)
 
 
-def test_what_is_not_published_is_removed_with_the_folders_that_were_made_for_it(stage: Stage, tmp_path: Path) -> None:
-    with stage(tmp_path / "a" / "b" / "result") as result:
+def test_what_is_not_published_is_removed_with_the_folders_that_only_it_used(stage: Stage, tmp_path: Path) -> None:
+    with stage(tmp_path / "a" / "result") as result:
         fill(result)
-
     assert read_tree(tmp_path) == {}
 
-
-def test_folders_that_something_else_uses_stay(stage: Stage, tmp_path: Path) -> None:
     with stage(tmp_path / "a" / "b" / "result") as result:
         fill(result)
         (tmp_path / "a" / "other").touch()
-
     assert read_tree(tmp_path) == {"a": None, "a/other": b""}
 
 
@@ -84,39 +78,3 @@ def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(tmp_path: Path, is_f
 
     assert caught.value.cause == PATH_SHARED["cause"]
     assert read_tree(tmp_path) == {"result": None, "result/mine": b""}
-
-
-@pytest.mark.parametrize(
-    ("number", "advice"),
-    [
-        (errno.ENOSPC, DISK_FULL),
-        (errno.EDQUOT, DISK_FULL),
-        (errno.EACCES, DENIED),
-        (errno.ENOTEMPTY, PATH_SHARED),
-        (errno.EIO, DISK_FAULTY),
-    ],
-)
-def test_an_error_of_the_file_system_is_explained_by_its_kind(tmp_path: Path, number: int, advice: Advice) -> None:
-    with (
-        pytest.raises(DownloadFailed) as caught,
-        staged(tmp_path / "result", is_folder=False) as result,
-        result.errors_explained(),
-    ):
-        raise OSError(number, "reason", b"guide/a.html")
-
-    assert (caught.value.cause, "guide/a.html" in "".join(caught.value.details)) == (advice["cause"], True)
-    assert read_tree(tmp_path) == {}
-
-
-@pytest.mark.parametrize(("total", "free", "fits"), [(100, 50, True), (100, 49, False), (0, 0, True)])
-def test_space_is_checked_where_the_file_system_reports_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, total: int, free: int, fits: bool
-) -> None:
-    usage: Any = type("Usage", (), {"total": total, "free": free})
-    monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
-    with staged(tmp_path / "result", is_folder=False) as result:
-        if fits:
-            result.check_space(50)
-        else:
-            with pytest.raises(DiskTooSmall):
-                result.check_space(50)
