@@ -46,7 +46,3 @@ def test_a_wait_for_another_thread_ends_with_its_value_in_time_or_at_an_abort(cl
     clock.cancellation.is_aborted = True
     with pytest.raises(Cancelled):
         clock.wait_for(arrivals, 3600)
-
-
-def test_the_time_of_day_is_utc(clock: Clock) -> None:
-    assert str(clock.now().tzinfo) == "UTC"

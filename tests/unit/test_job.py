@@ -23,20 +23,19 @@ def phases(job: Job) -> list[tuple[str, float, float | None]]:
 
 
 class TestReadings:
-    def test_phases_follow_the_status_and_an_end_belongs_to_the_time_before_it(self) -> None:
+    @pytest.mark.parametrize(
+        ("readings", "expected"),
+        [
+            ([(12.0, "queued"), (20.0, "queued"), (30.0, "running"), (50.0, "completed")], [(QUEUE, 10, 30), (RUN, 30, None)]),
+            ([(12.0, "queued"), (40.0, "completed")], [(QUEUE, 10, 12), (RUN, 12, None)]),
+        ],
+    )
+    def test_a_job_ran_since_the_first_reading_that_allows_it(self, readings: Any, expected: list[Any]) -> None:
         job = export(started_at=10.0)
-        for at, status in ((12.0, "queued"), (20.0, "queued"), (30.0, "running"), (50.0, "completed")):
+        for at, status in readings:
             job.record(ExportJob(status=status), at)
 
-        assert phases(job) == [(QUEUE, 10.0, 30.0), (RUN, 30.0, None)]
-        assert (job.last_read_at, job.has_ended) == (50.0, True)
-
-    def test_a_job_that_ended_between_two_readings_ran_since_the_first(self) -> None:
-        job = export(started_at=10.0)
-        for at, status in ((12.0, "queued"), (40.0, "completed")):
-            job.record(ExportJob(status=status), at)
-
-        assert phases(job) == [(QUEUE, 10.0, 12.0), (RUN, 12.0, None)]
+        assert (phases(job), job.last_read_at, job.has_ended) == (expected, readings[-1][0], True)
 
     def test_a_collected_job_begins_with_the_wait_and_an_agent_job_has_no_phases(self) -> None:
         collected, agent = export(began_at=5.0), Job(mode=Mode.AGENT)
@@ -52,11 +51,8 @@ class TestReadings:
 
         assert (running.progress, running.pages, running.page_count) == (5.0, 3, None)
         assert (queued.progress, completed.page_count, export().status) == (None, 3, None)
-        assert [job.has_known_status for job in (running, export(), export(reading=ExportJob(status="odd")))] == [
-            True,
-            True,
-            False,
-        ]
+        known = [job.has_known_status for job in (running, export(), export(reading=ExportJob(status="odd")))]
+        assert known == [True, True, False]
 
     @pytest.mark.parametrize(
         ("status", "is_shown"), [("completed", True), ("archived", True), ("active", False), ("failed", False)]
@@ -76,20 +72,6 @@ class TestReadings:
 
         assert (phases(job), job.is_in(RUN)) == ([(RUN, 1.0, 3.0)], False)
         assert (Phase(name="x", began_at=1.0).seconds(4.0), job.phases[0].seconds(9.0)) == (3.0, 2.0)
-
-
-class TestVerdicts:
-    @pytest.mark.parametrize(
-        ("known", "expected"),
-        [
-            ({"job_id": "a"}, True),
-            ({}, False),
-            ({"job_id": "a", "ended_at": 1.0}, False),
-            ({"job_id": "a", "reading": ExportJob(status="failed")}, False),
-        ],
-    )
-    def test_a_job_takes_room_until_its_end_is_known(self, known: dict[str, Any], expected: bool) -> None:
-        assert export(**known).is_under_way == expected
 
 
 class TestCancel:
@@ -123,21 +105,11 @@ class TestResult:
         assert result["message"] == "Export of docs.example.com: it failed. No theme. Twice."
 
     def test_an_agent_job_has_its_own_fields_on_one_line_each(self) -> None:
-        reading = AgentJob(
-            status="archived\n::error::x",
-            pr_link="https://git.example.com/7",
-            repository="r",
-            ref="main",
-            model="m",
-            created_at="c",
-            archived_at="a",
-        )
+        known = {"repository": "r", "ref": "main", "model": "m", "created_at": "c", "archived_at": "a"}
+        reading = AgentJob(status="archived\n::error::x", pr_link="https://git.example.com/7", **known)
 
         result = Job(mode=Mode.AGENT, project_id="p", reading=reading).result(0.0)
 
         assert result["status"] == "archived ::error::x"
-        assert [result[name] for name in ("projectId", "repository", "ref", "model", "createdAt", "archivedAt")] == [
-            *"pr",
-            "main",
-            *"mca",
-        ]
+        names = ("projectId", "repository", "ref", "model", "createdAt", "archivedAt")
+        assert [result[name] for name in names] == ["p", *known.values()]

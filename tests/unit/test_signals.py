@@ -116,21 +116,6 @@ def test_a_signal_before_the_work_begins_is_its_end(handler: SignalHandler) -> N
     assert done == []
 
 
-def test_a_signal_ends_a_run_whose_tick_is_blocked(handler: SignalHandler) -> None:
-    ticking, never = threading.Event(), threading.Event()
-
-    def tick() -> None:
-        ticking.set()
-        never.wait()
-
-    def work() -> None:
-        assert_soon(ticking)
-        receive(signal.SIGINT)
-
-    assert handler.run(FakeWork(work, tick=tick, tick_seconds=0.001)) in {signal.SIGINT, None}
-    never.set()
-
-
 @pytest.mark.usefixtures("handler")
 @pytest.mark.parametrize(("seconds", "exits"), [(FORCE_EXIT_SECONDS - 0.1, []), (FORCE_EXIT_SECONDS + 0.1, [143])])
 def test_only_a_late_second_signal_ends_the_process(
