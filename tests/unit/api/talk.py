@@ -1,7 +1,7 @@
 """The API's client on the simulated platform in virtual time, with scripted troubles."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -20,8 +20,6 @@ from tests.virtual_time import BEGINNING, VirtualClock
 
 DOMAIN = "docs.example.com"
 EXPORT_ID = "export-finished"
-PROJECT, AGENT_ID = "demo-project", "agent-pull-request"
-
 Step = Trouble | Callable[[Sent], Trouble]
 
 
@@ -29,12 +27,7 @@ class Talk:
     """An `AdminApi` whose requests meet a script of troubles; the last one repeats. Pauses are the longest ones."""
 
     def __init__(
-        self,
-        *script: Step,
-        tolerance: float = 300.0,
-        seconds: float = 0.0,
-        job: Job | None = None,
-        others: Sequence[Job] = (),
+        self, *script: Step, tolerance: float = 300.0, seconds: float = 0.0, job: Job | None = None, others: Sequence[Job] = ()
     ) -> None:
         self.clock = VirtualClock()
         self.job = job or Job(mode=Mode.EXPORT, domain=DOMAIN, job_id=EXPORT_ID)
@@ -62,13 +55,13 @@ class Talk:
     def call(self, operation: Operation, *, deadline: float = math.inf) -> Any:
         """Call the API. The deadline is in seconds from now."""
         at = self.clock.monotonic() + deadline
-        if operation is Operation.START:
-            return self.api.start_export(self.job, {})
-        if operation is Operation.BUNDLE:
-            return self.api.make_bundle(self.job)
-        if operation is Operation.READ_AGENT:
-            return self.api.read_agent_job(self.job, deadline=at)
-        return self.api.read_export(self.job, deadline=at)
+        calls: Mapping[Operation, Callable[[], Any]] = {
+            Operation.START: lambda: self.api.start_export(self.job, {}),
+            Operation.BUNDLE: lambda: self.api.make_bundle(self.job),
+            Operation.READ_AGENT: lambda: self.api.read_agent_job(self.job, deadline=at),
+            Operation.READ_EXPORT: lambda: self.api.read_export(self.job, deadline=at),
+        }
+        return calls[operation]()
 
     def read(self, *, deadline: float = math.inf) -> Any:
         return self.call(Operation.READ_EXPORT, deadline=deadline)
@@ -79,10 +72,9 @@ class Talk:
         return caught.value
 
 
-def agent_job(job_id: str = AGENT_ID) -> Job:
-    return Job(mode=Mode.AGENT, project_id=PROJECT, job_id=job_id, began_at=BEGINNING)
+def agent_job(job_id: str = "agent-pull-request") -> Job:
+    return Job(mode=Mode.AGENT, project_id="demo-project", job_id=job_id, began_at=BEGINNING)
 
 
 def collected_job() -> Job:
-    """Return an export of another run that this run has just begun to wait for."""
     return Job(mode=Mode.COLLECT, job_id=EXPORT_ID, began_at=BEGINNING)

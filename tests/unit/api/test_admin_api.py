@@ -77,14 +77,6 @@ class TestRetries:
         assert (outcomes[0], outcomes[2], outcomes[1].isdecimal()) == ("502", "200", False)
         assert ({*milliseconds}, ids[0]) == ({2000}, "r-1")
 
-    def test_the_tolerance_begins_again_after_a_success(self) -> None:
-        talk = Talk(DOWN, None, DOWN, tolerance=10.0)
-        talk.read()
-        began = talk.clock.elapsed
-
-        assert talk.failure().failure_reason == "unavailable"
-        assert talk.clock.elapsed - began == pytest.approx(10, abs=0.2)
-
     @pytest.mark.parametrize(("asked", "times"), [("7", [0, 7]), ("0", [0, 1]), ("Mon, 04 May 2026 12:00:20 GMT", [0, 20])])
     def test_a_pause_is_as_long_as_the_platform_asks_for(self, asked: str, times: list[float]) -> None:
         talk = Talk(Fault(status=429, headers={"Retry-After": asked}), None)
@@ -104,19 +96,6 @@ class TestRetries:
 
 
 class TestDeadline:
-    @pytest.mark.parametrize(
-        ("seconds", "deadline", "tolerance", "times"),
-        [(0, 5, 300, [0, 1, 3, 5]), (0, 0, 300, [0]), (4, 5, 300, [0, 5]), (0, 300, 5, [0, 1, 3, 5])],
-    )
-    def test_the_last_attempt_is_at_the_earlier_of_deadline_and_tolerance(
-        self, seconds: float, deadline: float, tolerance: float, times: list[float]
-    ) -> None:
-        talk = Talk(DOWN, seconds=seconds, tolerance=tolerance)
-
-        talk.failure(deadline=deadline)
-
-        assert talk.times == pytest.approx(times, abs=0.15)
-
     def test_the_last_attempt_decides_and_an_attempt_has_the_remaining_time_but_a_minimum(self) -> None:
         talk = Talk(DOWN, DOWN, DOWN, None)
 
