@@ -2,12 +2,11 @@
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import requests
 from urllib3 import HTTPResponse
 
-from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.clock import Clock
 from docs_platform_action.context import Context
 from docs_platform_action.events import Events
@@ -20,6 +19,7 @@ from tests.virtual_platform import Sent, VirtualTransport
 
 HOST = "api.example.com"
 BASE_URL = f"https://{HOST}"
+NONE: Mapping[str, str] = {}
 AGENT_JOB: Mapping[str, object] = {
     "id": "aj_1",
     "status": "completed",
@@ -29,19 +29,14 @@ AGENT_JOB: Mapping[str, object] = {
     "createdAt": "2026-05-04T12:00:00Z",
     "archivedAt": None,
 }
-"""A response of the API."""
 
 
 def http_client(
-    transport: Transport,
-    *,
-    clock: Clock | None = None,
-    proxies: Mapping[str, str] | None = None,
-    secrets: Sequence[str] = (ADMIN_KEY,),
+    transport: Transport, *, clock: Clock | None = None, proxies: Mapping[str, str] = NONE, secrets: Sequence[str] = (ADMIN_KEY,)
 ) -> HttpClient:
     """Return a client for a transport, as in `main`."""
     redactor = Redactor(secrets)
-    return HttpClient(transport=transport, clock=clock or Clock(), proxies_for=lambda _url: proxies or {}, redactor=redactor)
+    return HttpClient(transport=transport, clock=clock or Clock(), proxies_for=lambda _url: proxies, redactor=redactor)
 
 
 class FakeTransport(VirtualTransport):
@@ -99,14 +94,6 @@ class RecordedEvents:
         return lambda *args, **options: self.seen.append((name, *args, *options.values()))
 
 
-def context(
-    clock: Clock, events: object, *, api: object = None, client: object = None, outputs: Outputs | None = None
-) -> Context:
+def context(clock: Clock, events: Any, *, api: Any = None, client: Any = None, outputs: Outputs | None = None) -> Context:
     """Return the context of a run with the parts that a test needs."""
-    return Context(
-        clock=clock,
-        client=cast(HttpClient, client),
-        api=cast(AdminApi, api),
-        outputs=outputs or Outputs(None, Redactor()),
-        events=cast(Events, events),
-    )
+    return Context(clock=clock, client=client, api=api, outputs=outputs or Outputs(None, Redactor()), events=events)

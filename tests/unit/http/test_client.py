@@ -72,11 +72,6 @@ def test_the_length_of_a_response_is_the_announced_one_and_gzip_or_deflate_is_un
     assert read(body, {"Content-Encoding": coding, "Content-Length": f" {len(body)} "}) == (len(body), content)
 
 
-@pytest.mark.parametrize(("body", "coding"), [(BODY, ""), (gzip.compress(BODY), "gzip")], ids=["as it is", "compressed"])
-def test_no_more_of_a_body_is_read_than_is_needed(body: bytes, coding: str) -> None:
-    assert 70_000 <= len(read(body, {"Content-Encoding": coding}, 70_000)[1]) < len(BODY)
-
-
 @pytest.mark.parametrize(
     ("body", "headers"),
     [

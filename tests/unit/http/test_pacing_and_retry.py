@@ -104,12 +104,3 @@ def test_requests_of_several_threads_begin_a_tenth_of_a_second_apart_and_a_pause
     clock.run(send, send)
 
     assert begun == pytest.approx([0, 0.1, 0.2, 0.3, 60.2, 60.3])
-
-
-def test_a_hold_of_starts_only_grows() -> None:
-    pacer = Pacer(VirtualClock())
-
-    for until in (5.0, 9.0, 7.0):
-        pacer.hold_starts(until)
-
-    assert pacer.starts_held_until == 9

@@ -3,6 +3,7 @@
 import io
 from dataclasses import fields
 from datetime import timedelta
+from itertools import accumulate, pairwise
 from typing import Any
 
 from docs_platform_action.errors import ActionError, Cancelled, JobFailed
@@ -43,11 +44,8 @@ def export(**known: Any) -> Job:
 
 def phases(began: float, **seconds: float) -> list[Phase]:
     """Return consecutive phases."""
-    found = []
-    for name, length in seconds.items():
-        found.append(Phase(name=name, began_at=began, ended_at=began + length))
-        began += length
-    return found
+    times = pairwise(accumulate(seconds.values(), initial=began))
+    return [Phase(name=name, began_at=begin, ended_at=end) for name, (begin, end) in zip(seconds, times, strict=True)]
 
 
 def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, run: float = 240.0, **changes: Any) -> Job:

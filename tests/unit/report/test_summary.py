@@ -152,13 +152,6 @@ class TestSize:
         assert (len(shown.encode()) <= max_bytes, "`results`" in note, kept.endswith("\n")) == (True, True, True)
         assert page(*self.JOBS).startswith(kept)
 
-    def test_a_page_that_just_fits_is_whole(self) -> None:
-        whole, cut = page(*self.JOBS), page(*self.JOBS, max_bytes=2000)
-        note_bytes = len(cut.rpartition("\n\n")[2].encode()) + 2
-
-        assert page(*self.JOBS, max_bytes=len(whole.encode()) + note_bytes) == whole
-        assert page(*self.JOBS, max_bytes=len(whole.encode()) - 1) != whole
-
     def test_it_has_the_space_that_the_file_leaves_of_githubs_limit(self, tmp_path: Path) -> None:
         file = tmp_path / "summary"
         file.write_bytes(b"x" * 600_000)
