@@ -75,15 +75,14 @@ class TestRunnersFile:
         assert file.read_text() == ""
 
 
-class TestPrintedValues:
-    def test_masked_links_are_hidden_there_alone(self) -> None:
-        outputs, links = Outputs(None, Redactor()), ("https://t.example.com/b", 'https://t.example.com/b"ü')
-        jobs = [export(link=Bundle(url=link), masks_bundle_url=True) for link in links] + [export(link=Bundle(url=LINK))]
+def test_masked_links_are_hidden_only_where_they_are_printed() -> None:
+    outputs, links = Outputs(None, Redactor()), ("https://t.example.com/b", 'https://t.example.com/b"ü')
+    jobs = [export(link=Bundle(url=link), masks_bundle_url=True) for link in links] + [export(link=Bundle(url=LINK))]
 
-        write(outputs, *jobs)
+    write(outputs, *jobs)
 
-        assert [row["bundleUrl"] for row in json.loads(outputs.values["results"])] == [*links, LINK]
-        assert [row["bundleUrl"] for row in json.loads(outputs.printable["results"])] == [HIDDEN, HIDDEN, LINK]
+    assert [row["bundleUrl"] for row in json.loads(outputs.values["results"])] == [*links, LINK]
+    assert [row["bundleUrl"] for row in json.loads(outputs.printable["results"])] == [HIDDEN, HIDDEN, LINK]
 
 
 class TestFileForAShell:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +55,3 @@ def test_a_file_system_without_owners_and_modes_is_fine_and_known(
     set_mode(tmp_path, 0o600)
 
     assert owner.chown_error == "reason"
-
-
-def test_a_mode_is_set_regardless_of_the_umask(tmp_path: Path) -> None:
-    set_mode(tmp_path, 0o750)
-
-    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o750

@@ -91,21 +91,14 @@ def test_a_signal_stops_work_that_then_ends_by_itself(handler: SignalHandler, nu
     assert work.asked == ["stop"]
 
 
-def test_work_that_does_not_stop_is_aborted(handler: SignalHandler) -> None:
+@pytest.mark.parametrize("is_blocked", [False, True])
+def test_work_that_does_not_stop_is_aborted_and_if_it_is_blocked_abandoned(handler: SignalHandler, is_blocked: bool) -> None:
     aborted = threading.Event()
-    work = FakeWork(lambda: (receive(signal.SIGINT), assert_soon(aborted))[0], on_abort=aborted.set)
+    work = FakeWork(lambda: (receive(signal.SIGINT), assert_soon(aborted))[0], on_abort=nothing if is_blocked else aborted.set)
 
     assert handler.run(work) is signal.SIGINT
     assert work.asked == ["stop", "abort"]
-
-
-def test_work_that_is_blocked_is_abandoned(handler: SignalHandler) -> None:
-    never = threading.Event()
-    work = FakeWork(lambda: (receive(signal.SIGTERM), never.wait())[0])
-
-    assert handler.run(work) is signal.SIGTERM
-    assert work.asked == ["stop", "abort"]
-    never.set()
+    aborted.set()
 
 
 def test_a_signal_before_the_work_begins_is_its_end(handler: SignalHandler) -> None:
@@ -114,6 +107,21 @@ def test_a_signal_before_the_work_begins_is_its_end(handler: SignalHandler) -> N
 
     assert handler.run(FakeWork(lambda: done.append("work"))) is signal.SIGTERM
     assert done == []
+
+
+def test_a_signal_ends_a_run_whose_tick_is_blocked(handler: SignalHandler) -> None:
+    ticking, never = threading.Event(), threading.Event()
+
+    def tick() -> None:
+        ticking.set()
+        never.wait()
+
+    def work() -> None:
+        assert_soon(ticking)
+        receive(signal.SIGINT)
+
+    assert handler.run(FakeWork(work, tick=tick, tick_seconds=0.001)) in {signal.SIGINT, None}
+    never.set()
 
 
 @pytest.mark.usefixtures("handler")

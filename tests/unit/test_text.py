@@ -67,10 +67,9 @@ class TestMarkdown:
         assert text.link_target(url) == target
 
 
-class TestAddresses:
-    def test_a_host_is_shown_without_its_user_and_a_link_without_its_query(self) -> None:
-        assert text.netloc_of("https://me:pw@a.example:8443/x") == "a.example:8443"
-        assert text.without_query("https://me@a.example/b?sig=1#x") == "a.example/b"
+def test_a_host_is_shown_without_its_user_and_a_link_without_its_query() -> None:
+    assert text.netloc_of("https://me:pw@a.example:8443/x") == "a.example:8443"
+    assert text.without_query("https://me@a.example/b?sig=1#x") == "a.example/b"
 
 
 class TestNumbers:

@@ -12,7 +12,6 @@ import pytest
 import requests
 from urllib3 import HTTPResponse
 
-from docs_platform_action.bundle import stream as module
 from docs_platform_action.bundle.stream import BundleStream, ResumeError
 from docs_platform_action.errors import DownloadFailed
 from docs_platform_action.job import Job
@@ -233,10 +232,3 @@ def test_only_a_connection_with_enough_progress_begins_a_new_outage(
         download.stream.drain()
 
     assert download.ranges == ranges
-
-
-def test_a_bundle_of_unknown_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_BUNDLE_BYTES", SIZE - 1)
-
-    with pytest.raises(DownloadFailed):
-        Download(Answer()).stream.drain()

@@ -39,7 +39,6 @@ def test_a_job_is_first_read_at_once_unless_it_has_just_started(settings: dict[s
 
 PAUSES: Mapping[str, tuple[Sequence[Reading], Mapping[str, Any], Sequence[float]]] = {
     "a young job is read rarely": ([(3, None), (39.9, None), (40, None)], NEW, [7.5, 7.5, 4.75]),
-    "a shortest pause of 2 s changes nothing": ([(39.9, None), (40, None)], {**NEW, "shortest": 2}, [7.5, 4.75]),
     "one of 0.1 s scales the pauses and the youth": ([(3.99, None), (4, None)], {**NEW, "shortest": 0.1}, [0.75, 0.475]),
     "a job of unknown age is not young": ([(0, None)], {}, [4.75]),
     "pauses grow": ([(1000, None), (2000, None), (9000, None)], {}, [4.75, 8, 30]),

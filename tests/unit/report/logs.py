@@ -42,9 +42,9 @@ class LoggedJobs:
             self.jobs[number].began_at = self.clock.monotonic()
             self.log.job_begun(self.jobs[number])
 
-    def start(self, number: int, job_id: str = "se_1") -> None:
+    def start(self, number: int) -> None:
         job = self.jobs[number]
-        job.job_id, job.started_at = job_id, self.clock.monotonic()
+        job.job_id, job.started_at = "se_1", self.clock.monotonic()
         self.log.job_known(job)
 
     def read(self, number: int, status: str, progress: float | None = None, pages: int | None = None) -> None:

@@ -11,7 +11,6 @@ from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Deliv
 from docs_platform_action.models import Bundle, Downloaded, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, Summary
-from tests.gfm import Element, page_of
 from tests.virtual_time import NOON
 
 URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
@@ -28,10 +27,6 @@ def summary(*jobs: Job, console: Console | None = None) -> Summary:
 
 def page(*jobs: Job, max_bytes: int = MAX_SUMMARY_BYTES) -> str:
     return summary(*jobs).page(max_bytes)
-
-
-def parsed(*jobs: Job) -> Element:
-    return page_of(page(*jobs))
 
 
 def export(**known: Any) -> Job:

@@ -21,15 +21,14 @@ class Log:
         return self.stream.getvalue()
 
 
-class TestMask:
-    @pytest.mark.parametrize("secret", ["a%b\nsecond\r\n::error::third", "https://s.example.com/b?X-Credential=a%2Fb&x=1"])
-    def test_a_secret_is_masked_whole_in_one_command(self, secret: str) -> None:
-        log = Log()
+@pytest.mark.parametrize("secret", ["a%b\nsecond\r\n::error::third", "https://s.example.com/b?X-Credential=a%2Fb&x=1"])
+def test_a_secret_is_masked_whole_in_one_command(secret: str) -> None:
+    log = Log()
 
-        log.console.mask([secret, ""])
-        log.console.mask_in_job(secret)
+    log.console.mask([secret, ""])
+    log.console.mask_in_job(secret)
 
-        assert [(command.name, command.value) for command in commands_in(log.text)] == [("add-mask", secret)] * 2
+    assert [(command.name, command.value) for command in commands_in(log.text)] == [("add-mask", secret)] * 2
 
 
 @pytest.mark.parametrize("text", HARMFUL)

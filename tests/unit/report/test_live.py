@@ -33,78 +33,74 @@ def kinds(run: LoggedJobs) -> list[str]:
     return shown
 
 
-class TestLive:
-    @pytest.mark.parametrize(
-        ("steps", "shown"),
-        [
-            ([("begin", 0), *(("read", 0, "running", percent) for percent in range(0, 100, 10))], ["a running"]),
-            ([("begin", 0), ("read", 0, "completed")], []),
-            ([("begin", 0), ("read", 0, "failed")], []),
-            (
-                [("begin", 0), ("start", 0), ("read", 0, "queued"), ("read", 0, "running"), ("read", 0, "queued")],
-                ["a starts", "a running"],
-            ),
-            (
-                [("begin", 0), *(("read", 0, status) for status in ("polishing", "running", "polishing", "polishing"))],
-                ["a reports", "a running"],
-            ),
-            ([("begin", 0), ("end", 0), ("end", 0)], ["a done"]),
-            ([("begin", 0), ("end", 0), ("end", 0, Cancelled("cancelled late"))], ["a done", "a cancelled"]),
-            ([("begin", 0), ("start", 0), ("end", 0)], ["a starts"]),
-        ],
-        ids=[
-            *("progress", "completed", "failed", "first queued"),
-            *("unknown", "ended twice", "cancelled after its end", "not waited for"),
-        ],
-    )
-    def test_each_status_has_one_line(self, steps: Sequence[Step], shown: list[str]) -> None:
-        assert kinds(play(LoggedJobs(), *steps)) == shown
+@pytest.mark.parametrize(
+    ("steps", "shown"),
+    [
+        ([("begin", 0), *(("read", 0, "running", percent) for percent in range(0, 100, 10))], ["a running"]),
+        ([("begin", 0), ("read", 0, "completed")], []),
+        ([("begin", 0), ("read", 0, "failed")], []),
+        (
+            [("begin", 0), ("start", 0), ("read", 0, "queued"), ("read", 0, "running"), ("read", 0, "queued")],
+            ["a starts", "a running"],
+        ),
+        (
+            [("begin", 0), *(("read", 0, status) for status in ("polishing", "running", "polishing", "polishing"))],
+            ["a reports", "a running"],
+        ),
+        ([("begin", 0), ("end", 0), ("end", 0)], ["a done"]),
+        ([("begin", 0), ("end", 0), ("end", 0, Cancelled("cancelled late"))], ["a done", "a cancelled"]),
+        ([("begin", 0), ("start", 0), ("end", 0)], ["a starts"]),
+    ],
+    ids=[
+        *("progress", "completed", "failed", "first queued"),
+        *("unknown", "ended twice", "cancelled after its end", "not waited for"),
+    ],
+)
+def test_each_status_has_one_line(steps: Sequence[Step], shown: list[str]) -> None:
+    assert kinds(play(LoggedJobs(), *steps)) == shown
 
 
-class TestOutages:
-    """One domain reports an outage of the API, and one its end, for all."""
-
-    @pytest.mark.parametrize(
-        ("steps", "shown"),
-        [
-            (
-                [("retry", 1), ("wait", 10), ("retry", 0), ("retry", 2), ("recover", 0), ("recover", 1), ("recover", 2)],
-                ["b fails", "a recovers"],
-            ),
-            ([("retry", 0), ("retry", 1), ("wait", 300), ("end", 0, NO), ("recover", 1)], ["a fails", "a failed:", "b recovers"]),
-            (
-                [("retry", 0), ("end", 0, NO), ("wait", QUIET_SECONDS), ("retry", 1), ("recover", 1)],
-                ["a fails", "a failed:", "b fails", "b recovers"],
-            ),
-            (
-                [("retry", 0), ("retry", 1), ("end", 1, NO), ("end", 2), ("recover", 0)],
-                ["a fails", "b failed:", "c done", "a recovers"],
-            ),
-            (
-                [("retry", 0), ("wait", 0.5), ("recover", 0), ("wait", 0.5)] * 60,
-                ["a fails", "a recovers"] * int(60 / QUIET_SECONDS),
-            ),
-            (
-                [("retry", 0), ("retry", 1), ("recover", 1), ("wait", 5)] * 60,
-                ["a fails", "b recovers"] * int(300 / QUIET_SECONDS),
-            ),
-            ([*(("retry", number, STORAGE) for number in (0, 1)), ("wait", 20), ("retry", 0, STORAGE)], ["a fails"]),
-            ([("retry", 0, STORAGE), ("wait", QUIET_SECONDS), ("retry", 1, STORAGE)], ["a fails", "b fails"]),
-            (
-                [
-                    *(("retry", 0, STORAGE), ("wait", QUIET_SECONDS - 1), ("retry", 0, STORAGE), ("wait", LINE_SECONDS - 1)),
-                    *(("retry", 0, STORAGE), ("recover", 0, 1, STORAGE)),
-                ],
-                ["a fails"],
-            ),
-        ],
-        ids=[
-            *("for all", "the reporter ends", "the only one ends", "others end", "short ones", "one among good ones"),
-            *("storage", "storage later", "what the domain's own log leaves out"),
-        ],
-    )
-    def test_it_has_a_line_when_it_begins_and_when_it_ends(self, steps: Sequence[Step], shown: list[str]) -> None:
-        assert kinds(play(LoggedJobs(), ("begin", 0, 1, 2), *steps)) == shown
+@pytest.mark.parametrize(
+    ("steps", "shown"),
+    [
+        (
+            [("retry", 1), ("wait", 10), ("retry", 0), ("retry", 2), ("recover", 0), ("recover", 1), ("recover", 2)],
+            ["b fails", "a recovers"],
+        ),
+        ([("retry", 0), ("retry", 1), ("wait", 300), ("end", 0, NO), ("recover", 1)], ["a fails", "a failed:", "b recovers"]),
+        (
+            [("retry", 0), ("end", 0, NO), ("wait", QUIET_SECONDS), ("retry", 1), ("recover", 1)],
+            ["a fails", "a failed:", "b fails", "b recovers"],
+        ),
+        (
+            [("retry", 0), ("retry", 1), ("end", 1, NO), ("end", 2), ("recover", 0)],
+            ["a fails", "b failed:", "c done", "a recovers"],
+        ),
+        (
+            [("retry", 0), ("wait", 0.5), ("recover", 0), ("wait", 0.5)] * 60,
+            ["a fails", "a recovers"] * int(60 / QUIET_SECONDS),
+        ),
+        (
+            [("retry", 0), ("retry", 1), ("recover", 1), ("wait", 5)] * 60,
+            ["a fails", "b recovers"] * int(300 / QUIET_SECONDS),
+        ),
+        ([*(("retry", number, STORAGE) for number in (0, 1)), ("wait", 20), ("retry", 0, STORAGE)], ["a fails"]),
+        ([("retry", 0, STORAGE), ("wait", QUIET_SECONDS), ("retry", 1, STORAGE)], ["a fails", "b fails"]),
+        (
+            [
+                *(("retry", 0, STORAGE), ("wait", QUIET_SECONDS - 1), ("retry", 0, STORAGE), ("wait", LINE_SECONDS - 1)),
+                *(("retry", 0, STORAGE), ("recover", 0, 1, STORAGE)),
+            ],
+            ["a fails"],
+        ),
+    ],
+    ids=[
+        *("for all", "the reporter ends", "the only one ends", "others end", "short ones", "one among good ones"),
+        *("storage", "storage later", "what the domain's own log leaves out"),
+    ],
+)
+def test_an_outage_has_a_line_of_one_domain_when_it_begins_and_when_it_ends(steps: Sequence[Step], shown: list[str]) -> None:
+    assert kinds(play(LoggedJobs(), ("begin", 0, 1, 2), *steps)) == shown
 
 
 class TestHeartbeat:
@@ -156,23 +152,20 @@ def test_the_same_warning_is_shown_once() -> None:
     assert sum(line.startswith("::warning::") for line in run.lines) == 2
 
 
-class TestKeptLines:
-    """What is kept of a domain's log if the platform reports a new status in each reading."""
+@pytest.mark.parametrize("statuses", [100, 5000])
+def test_of_the_log_of_a_domain_the_last_lines_are_kept_and_the_others_counted(statuses: int) -> None:
+    run = LoggedJobs("a.example", "b.example")
+    run.begin(0)
+    for number in range(statuses):
+        run.read(0, f"status {number}")
+    run.end(0, Rejected("no", cause="", remedy=""))
 
-    @pytest.mark.parametrize("statuses", [100, 5000])
-    def test_the_last_lines_are_kept_and_the_others_counted(self, statuses: int) -> None:
-        run = LoggedJobs("a.example", "b.example")
-        run.begin(0)
-        for number in range(statuses):
-            run.read(0, f"status {number}")
-        run.end(0, Rejected("no", cause="", remedy=""))
+    run.log.close()
 
-        run.log.close()
-
-        lines = [*itertools.dropwhile(lambda line: not line.startswith("::group::"), run.lines)][1:-1]
-        counted = [line for line in lines if line.startswith("…")]
-        kept = len(lines) - len(counted)
-        left_out = sum(int(re.sub(r"\D", "", line)) for line in counted)
-        assert left_out + kept == 1 + MAX_STATUSES + statuses + 1  # the title, the explained statuses, the readings, the failure
-        assert kept == min(MAX_KEPT_LINES, left_out + kept)
-        assert lines[-1].endswith(": no")
+    lines = [*itertools.dropwhile(lambda line: not line.startswith("::group::"), run.lines)][1:-1]
+    counted = [line for line in lines if line.startswith("…")]
+    kept = len(lines) - len(counted)
+    left_out = sum(int(re.sub(r"\D", "", line)) for line in counted)
+    assert left_out + kept == 1 + MAX_STATUSES + statuses + 1  # the title, the explained statuses, the readings, the failure
+    assert kept == min(MAX_KEPT_LINES, left_out + kept)
+    assert lines[-1].endswith(": no")

@@ -56,30 +56,29 @@ def test_why_a_link_is_replaced_is_said_at_once() -> None:
     assert job.lines[0].strip().startswith("It expires in 5 s. ")
 
 
-class TestReadings:
-    @pytest.mark.parametrize(
-        ("readings", "count"),
-        [
-            ([("running", 12.0, 48)] * 5, 1),
-            ([("running", 12.1, 48), ("running", 12.9, 48)], 1),
-            ([("running", 12.9, 48), ("running", 13.0, 48)], 2),
-            ([("running", 12.0, 48), ("failed", 12.0, 48)], 2),
-            ([("running", 12.0, 48), ("running", 12.0, 49)], 2),
-            ([("polishing", None, None), ("queued", None, None), ("polishing", None, None)], 4),
-            ([(f"step {number}", None, None) for number in range(1000)], 1000 + MAX_STATUSES),
-        ],
-        ids=["same", "under a percent", "a percent", "status", "pages", "unknown status", "unknown statuses"],
-    )
-    def test_each_change_has_a_line_and_few_unknown_statuses_are_explained(
-        self, readings: list[tuple[str, float | None, int | None]], count: int
-    ) -> None:
-        job = logged()
+@pytest.mark.parametrize(
+    ("readings", "count"),
+    [
+        ([("running", 12.0, 48)] * 5, 1),
+        ([("running", 12.1, 48), ("running", 12.9, 48)], 1),
+        ([("running", 12.9, 48), ("running", 13.0, 48)], 2),
+        ([("running", 12.0, 48), ("failed", 12.0, 48)], 2),
+        ([("running", 12.0, 48), ("running", 12.0, 49)], 2),
+        ([("polishing", None, None), ("queued", None, None), ("polishing", None, None)], 4),
+        ([(f"step {number}", None, None) for number in range(1000)], 1000 + MAX_STATUSES),
+    ],
+    ids=["same", "under a percent", "a percent", "status", "pages", "unknown status", "unknown statuses"],
+)
+def test_each_change_of_a_reading_has_a_line_and_few_unknown_statuses_are_explained(
+    readings: list[tuple[str, float | None, int | None]], count: int
+) -> None:
+    job = logged()
 
-        for reading in readings:
-            job.clock.advance(0.01)
-            job.read(0, *reading)
+    for reading in readings:
+        job.clock.advance(0.01)
+        job.read(0, *reading)
 
-        assert len(job.lines) == count
+    assert len(job.lines) == count
 
 
 class TestStall:
@@ -110,16 +109,15 @@ class TestStall:
         assert len(annotated(job)) == 1
 
 
-class TestHeartbeat:
-    @pytest.mark.parametrize(("seconds", "count"), [(54, 0), (55, 1)])
-    def test_it_comes_after_a_silence_which_any_line_breaks(self, seconds: float, count: int) -> None:
-        job = logged()
-        job.clock.advance(50)
-        job.log.values_written(job.jobs[0])
+@pytest.mark.parametrize(("seconds", "count"), [(54, 0), (55, 1)])
+def test_a_heartbeat_comes_after_a_silence_which_any_line_breaks(seconds: float, count: int) -> None:
+    job = logged()
+    job.clock.advance(50)
+    job.log.values_written(job.jobs[0])
 
-        job.heartbeat(seconds)
+    job.heartbeat(seconds)
 
-        assert len(job.lines) == 1 + count
+    assert len(job.lines) == 1 + count
 
 
 class TestStorage:

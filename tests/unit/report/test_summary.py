@@ -10,10 +10,14 @@ from docs_platform_action.errors import JobFailed, Rejected, TimedOut
 from docs_platform_action.job import BUNDLE, DOWNLOAD, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, write_summary
-from tests.gfm import Element
-from tests.unit.report.samples import NOW, URL, cancelled, failed, good, page, parsed, phases, summary
+from tests.gfm import Element, page_of
+from tests.unit.report.samples import NOW, URL, cancelled, failed, good, page, phases, summary
 from tests.unit.report.test_console import Log
 from tests.virtual_time import NOON
+
+
+def parsed(*jobs: Job) -> Element:
+    return page_of(page(*jobs))
 
 
 def top_level(read: Element) -> list[str]:
@@ -106,11 +110,6 @@ class TestSeveral:
         assert (len(same.alerts()), same.text.count("What happened:")) == (1, 1)
         assert (alert.count("api.example.com"), "sdk.example.com" in alert) == (3, False)
         assert ["What happened:" in block.text for block in different.all("details")][:3] == [True] * 3
-
-    def test_how_to_collect_a_job_that_failed_is_once_on_the_page(self) -> None:
-        read = parsed(*(failed(failure=TimedOut("late"), status="running", job_id=f"se_{number}") for number in range(2)))
-
-        assert [read.text.count(f"job-id: se_{number}") for number in range(2)] == [1, 1]
 
     def test_a_failure_that_is_explained_above_has_a_block_only_for_a_known_job(self) -> None:
         read = parsed(failed(), failed("b.example.com", failure=Rejected("no"), job_id=None))

@@ -32,12 +32,6 @@ def test_there_is_none_if_no_phase_took_a_second(steps: Sequence[Phase]) -> None
     assert timeline(good(phases=[*steps]), good(phases=[])) == ""
 
 
-def test_a_phase_that_took_no_time_is_omitted() -> None:
-    chart = timeline(good(phases=phases(NOW - 9, **{QUEUE: 0.0, RUN: 8.0})))
-
-    assert lines_with(chart, " :") == ["exported 8 s :2026-05-04T11:59:51.000, 2026-05-04T11:59:59.000"]
-
-
 def test_only_the_last_phase_of_a_failed_job_is_red() -> None:
     steps = phases(NOW - 30, **{QUEUE: 10.0, RUN: 10.0, BUNDLE: 10.0})
 
