@@ -144,24 +144,23 @@ class TestAgentJobs:
         assert ended == ["completed", "archived", "failed"]
 
 
-class TestReasons:
-    @pytest.mark.parametrize(
-        ("body", "expected"),
-        [
-            ({"error": "no theme"}, "no theme"),
-            ({"message": " wait "}, "wait"),
-            ({"msg": "a", "detail": "b"}, "a; b"),
-            ({"error": {"message": "m", "code": 7}}, "m"),
-            ({"errors": [{"msg": "missing", "loc": ["body", "domain"]}, {"message": "x"}]}, "body.domain: missing; x"),
-            ({"errors": {"domain": ["is taken", "is long"]}}, "domain: is taken; domain: is long"),
-            ({"error": "Not Found", "message": "no such job"}, "no such job"),
-            ({"error": "Not Found"}, "Not Found"),
-            ({"error": "a", "message": "a"}, "a"),
-            ({"errors": ["1", "2", "3", "4"]}, "1; 2; 3"),
-            ({"error": ""}, None),
-            ({"reason": "x"}, None),
-            ({"error": "x" * 2000}, "x" * MAX_TEXT_LENGTH),
-        ],
-    )
-    def test_a_reason_is_found_wherever_it_stands(self, body: object, expected: str | None) -> None:
-        assert read_error(body) == expected
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"error": "no theme"}, "no theme"),
+        ({"message": " wait "}, "wait"),
+        ({"msg": "a", "detail": "b"}, "a; b"),
+        ({"error": {"message": "m", "code": 7}}, "m"),
+        ({"errors": [{"msg": "missing", "loc": ["body", "domain"]}, {"message": "x"}]}, "body.domain: missing; x"),
+        ({"errors": {"domain": ["is taken", "is long"]}}, "domain: is taken; domain: is long"),
+        ({"error": "Not Found", "message": "no such job"}, "no such job"),
+        ({"error": "Not Found"}, "Not Found"),
+        ({"error": "a", "message": "a"}, "a"),
+        ({"errors": ["1", "2", "3", "4"]}, "1; 2; 3"),
+        ({"error": ""}, None),
+        ({"reason": "x"}, None),
+        ({"error": "x" * 2000}, "x" * MAX_TEXT_LENGTH),
+    ],
+)
+def test_the_reason_of_an_error_is_found_wherever_it_stands(body: object, expected: str | None) -> None:
+    assert read_error(body) == expected

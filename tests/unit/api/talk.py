@@ -20,14 +20,18 @@ from tests.virtual_time import BEGINNING, VirtualClock
 
 DOMAIN = "docs.example.com"
 EXPORT_ID = "export-finished"
-Step = Trouble | Callable[[Sent], Trouble]
 
 
 class Talk:
     """An `AdminApi` whose requests meet a script of troubles; the last one repeats. Pauses are the longest ones."""
 
     def __init__(
-        self, *script: Step, tolerance: float = 300.0, seconds: float = 0.0, job: Job | None = None, others: Sequence[Job] = ()
+        self,
+        *script: Trouble | Callable[[Sent], Trouble],
+        tolerance: float = 300.0,
+        seconds: float = 0.0,
+        job: Job | None = None,
+        others: Sequence[Job] = (),
     ) -> None:
         self.clock = VirtualClock()
         self.job = job or Job(mode=Mode.EXPORT, domain=DOMAIN, job_id=EXPORT_ID)
@@ -52,7 +56,7 @@ class Talk:
         step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
         return step(request) if callable(step) else step
 
-    def call(self, operation: Operation, *, deadline: float = math.inf) -> Any:
+    def call(self, operation: Operation = Operation.READ_EXPORT, *, deadline: float = math.inf) -> Any:
         """Call the API. The deadline is in seconds from now."""
         at = self.clock.monotonic() + deadline
         calls: Mapping[Operation, Callable[[], Any]] = {
@@ -62,9 +66,6 @@ class Talk:
             Operation.READ_EXPORT: lambda: self.api.read_export(self.job, deadline=at),
         }
         return calls[operation]()
-
-    def read(self, *, deadline: float = math.inf) -> Any:
-        return self.call(Operation.READ_EXPORT, deadline=deadline)
 
     def failure(self, operation: Operation = Operation.READ_EXPORT, *, deadline: float = math.inf) -> ActionError:
         with pytest.raises(ActionError) as caught:

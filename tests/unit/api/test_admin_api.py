@@ -61,7 +61,7 @@ class TestRetries:
     def test_pauses_grow_and_an_outage_and_its_end_are_announced_once(self) -> None:
         talk = Talk(DOWN, REFUSED, Fault(cut="in_body"), None)
 
-        talk.read()
+        talk.call()
 
         assert talk.times == [0, 1, 3, 7]
         assert [retrying[2:4] for retrying in talk.events.of("retrying")] == [(300, 1)]
@@ -70,7 +70,7 @@ class TestRetries:
     def test_each_request_is_announced_with_its_outcome_duration_and_id(self) -> None:
         talk = Talk(Fault(status=502, headers={"X-Request-Id": "r-1"}), Fault(cut="before_response"), None, seconds=2.0)
 
-        talk.read()
+        talk.call()
 
         names, outcomes, milliseconds, ids = zip(*talk.events.of("request_ended"), strict=True)
         assert {*names} == {f"GET /v1/static-export/jobs/{talk.job.job_id}"}
@@ -81,7 +81,7 @@ class TestRetries:
     def test_a_pause_is_as_long_as_the_platform_asks_for(self, asked: str, times: list[float]) -> None:
         talk = Talk(Fault(status=429, headers={"Retry-After": asked}), None)
 
-        talk.read()
+        talk.call()
 
         assert talk.times == times
 
@@ -95,13 +95,12 @@ class TestRetries:
         assert talk.clock.elapsed == pytest.approx(seconds, abs=1)
 
 
-class TestDeadline:
-    def test_the_last_attempt_decides_and_an_attempt_has_the_remaining_time_but_a_minimum(self) -> None:
-        talk = Talk(DOWN, DOWN, DOWN, None)
+def test_the_last_attempt_decides_and_an_attempt_has_the_remaining_time_but_a_minimum() -> None:
+    talk = Talk(DOWN, DOWN, DOWN, None)
 
-        assert talk.read(deadline=4).status
-        limits = [sent.exchange.timeouts.total_seconds for sent in talk.sent]
-        assert limits == pytest.approx([4, 3, MIN_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS], abs=1.1)
+    assert talk.call(deadline=4).status
+    limits = [sent.exchange.timeouts.total_seconds for sent in talk.sent]
+    assert limits == pytest.approx([4, 3, MIN_ATTEMPT_SECONDS, LAST_ATTEMPT_SECONDS], abs=1.1)
 
 
 class TestStarts:

@@ -25,7 +25,7 @@ def talk_of(operation: Operation, *script: Any, **options: Any) -> Talk:
 def failed(operation: Operation, *, after_success: bool = False, **fault: Any) -> ActionError:
     talk = talk_of(operation, *[RUNNING] * after_success, Fault(**fault))
     if after_success:
-        talk.read()
+        talk.call()
     return talk.failure(operation)
 
 

@@ -43,9 +43,8 @@ class LoggedJobs:
             self.log.job_begun(self.jobs[number])
 
     def start(self, number: int) -> None:
-        job = self.jobs[number]
-        job.job_id, job.started_at = "se_1", self.clock.monotonic()
-        self.log.job_known(job)
+        self.jobs[number].job_id, self.jobs[number].started_at = "se_1", self.clock.monotonic()
+        self.log.job_known(self.jobs[number])
 
     def read(self, number: int, status: str, progress: float | None = None, pages: int | None = None) -> None:
         job = self.jobs[number]
