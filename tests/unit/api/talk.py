@@ -20,18 +20,14 @@ from tests.virtual_time import BEGINNING, VirtualClock
 
 DOMAIN = "docs.example.com"
 EXPORT_ID = "export-finished"
+Step = Trouble | Callable[[Sent], Trouble]
 
 
 class Talk:
     """An `AdminApi` whose requests meet a script of troubles; the last one repeats. Pauses are the longest ones."""
 
     def __init__(
-        self,
-        *script: Trouble | Callable[[Sent], Trouble],
-        tolerance: float = 300.0,
-        seconds: float = 0.0,
-        job: Job | None = None,
-        others: Sequence[Job] = (),
+        self, *script: Step, tolerance: float = 300.0, seconds: float = 0.0, job: Job | None = None, others: Sequence[Job] = ()
     ) -> None:
         self.clock = VirtualClock()
         self.job = job or Job(mode=Mode.EXPORT, domain=DOMAIN, job_id=EXPORT_ID)
@@ -75,7 +71,3 @@ class Talk:
 
 def agent_job(job_id: str = "agent-pull-request") -> Job:
     return Job(mode=Mode.AGENT, project_id="demo-project", job_id=job_id, began_at=BEGINNING)
-
-
-def collected_job() -> Job:
-    return Job(mode=Mode.COLLECT, job_id=EXPORT_ID, began_at=BEGINNING)

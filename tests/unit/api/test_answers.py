@@ -9,12 +9,16 @@ from docs_platform_action.api.answers import reports_missing_endpoint
 from docs_platform_action.errors import ActionError
 from docs_platform_action.job import Job
 from tests.faults import Operation
-from tests.unit.api.talk import Talk, agent_job, collected_job
+from tests.unit.api.talk import EXPORT_ID, Talk, agent_job
 from tests.virtual_time import BEGINNING
 
 PAGE: Final = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
 RUNNING: Final = Fault(json={"status": "running"})
 START, READ, BUNDLE, AGENT = Operation.START, Operation.READ_EXPORT, Operation.BUNDLE, Operation.READ_AGENT
+
+
+def collected_job() -> Job:
+    return Job(mode="collect", job_id=EXPORT_ID, began_at=BEGINNING)
 
 
 def talk_of(operation: Operation, *script: Any, **options: Any) -> Talk:
@@ -34,11 +38,17 @@ def text_of(error: ActionError) -> str:
 
 
 @pytest.mark.parametrize(
-    ("operation", "status", "reason", "requests"),
-    [(AGENT, 499, "rejected", 1), (BUNDLE, 202, "unavailable", 7), (BUNDLE, 409, "unavailable", 7), (READ, 404, "not-found", 6)],
+    ("operation", "status", "tolerance", "reason", "requests"),
+    [
+        (AGENT, 499, 60, "rejected", 1),
+        (BUNDLE, 202, 60, "unavailable", 7),
+        (BUNDLE, 409, 60, "unavailable", 7),
+        (READ, 404, 60, "not-found", 6),
+        (READ, 404, 5, "not-found", 4),
+    ],
 )
-def test_a_status_is_final_or_retried(operation: Operation, status: int, reason: str, requests: int) -> None:
-    talk = talk_of(operation, Fault(status=status, json={"error": "no theme"}), tolerance=60.0)
+def test_a_status_is_final_or_retried(operation: Operation, status: int, tolerance: float, reason: str, requests: int) -> None:
+    talk = talk_of(operation, Fault(status=status, json={"error": "no theme"}), tolerance=tolerance)
 
     error = talk.failure(operation)
 

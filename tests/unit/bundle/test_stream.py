@@ -123,7 +123,6 @@ COMPLETE: Final[dict[str, tuple[list[Answer], list[str | None]]]] = {
     "at once": ([whole()], [None]),
     "of unknown length": ([Answer(headers={"ETag": '"a"'})], [None]),
     "cut": ([half(), rest()], [None, RESUMED]),
-    "ended too early": ([replace(half(), lost=False), rest()], [None, RESUMED]),
     "cut, and not reached": ([half(), LOST, rest()], [None, RESUMED, RESUMED]),
     "cut, and unavailable": ([half(), refused(503), rest()], [None, RESUMED, RESUMED]),
     "cut, and expired": ([half(), refused(403), rest()], [None, RESUMED, RESUMED]),

@@ -9,7 +9,7 @@ import pytest
 from docs_platform_action.errors import Cancelled, Rejected
 from docs_platform_action.models import STORAGE
 from docs_platform_action.report.live import MAX_KEPT_LINES, QUIET_SECONDS
-from docs_platform_action.report.log import LINE_SECONDS, MAX_STATUSES, STALL_SECONDS
+from docs_platform_action.report.log import MAX_STATUSES, STALL_SECONDS
 from tests.unit.report.logs import LoggedJobs
 
 NO = Rejected("no")
@@ -73,10 +73,6 @@ def test_each_status_has_one_line(steps: Sequence[Step], shown: list[str]) -> No
             ["a fails", "a failed:", "b fails", "b recovers"],
         ),
         (
-            [("retry", 0), ("retry", 1), ("end", 1, NO), ("end", 2), ("recover", 0)],
-            ["a fails", "b failed:", "c done", "a recovers"],
-        ),
-        (
             [("retry", 0), ("wait", 0.5), ("recover", 0), ("wait", 0.5)] * 60,
             ["a fails", "a recovers"] * int(60 / QUIET_SECONDS),
         ),
@@ -86,18 +82,8 @@ def test_each_status_has_one_line(steps: Sequence[Step], shown: list[str]) -> No
         ),
         ([*(("retry", number, STORAGE) for number in (0, 1)), ("wait", 20), ("retry", 0, STORAGE)], ["a fails"]),
         ([("retry", 0, STORAGE), ("wait", QUIET_SECONDS), ("retry", 1, STORAGE)], ["a fails", "b fails"]),
-        (
-            [
-                *(("retry", 0, STORAGE), ("wait", QUIET_SECONDS - 1), ("retry", 0, STORAGE), ("wait", LINE_SECONDS - 1)),
-                *(("retry", 0, STORAGE), ("recover", 0, 1, STORAGE)),
-            ],
-            ["a fails"],
-        ),
     ],
-    ids=[
-        *("for all", "the reporter ends", "the only one ends", "others end", "short ones", "one among good ones"),
-        *("storage", "storage later", "what the domain's own log leaves out"),
-    ],
+    ids=["for all", "the reporter ends", "the only one ends", "short ones", "one among good ones", "storage", "storage later"],
 )
 def test_an_outage_has_a_line_of_one_domain_when_it_begins_and_when_it_ends(steps: Sequence[Step], shown: list[str]) -> None:
     assert kinds(play(LoggedJobs(), ("begin", 0, 1, 2), *steps)) == shown

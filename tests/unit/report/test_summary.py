@@ -111,12 +111,6 @@ class TestSeveral:
         assert (alert.count("api.example.com"), "sdk.example.com" in alert) == (3, False)
         assert ["What happened:" in block.text for block in different.all("details")][:3] == [True] * 3
 
-    def test_a_failure_that_is_explained_above_has_a_block_only_for_a_known_job(self) -> None:
-        read = parsed(failed(), failed("b.example.com", failure=Rejected("no"), job_id=None))
-        alone = parsed(failed(job_id=None), good())
-
-        assert (len(read.all("details")), len(alone.all("details"))) == (2, 1)
-
     def test_of_many_that_failed_ten_are_named_and_the_rest_counted(self) -> None:
         ((_, text),) = parsed(*(failed(f"d{number}.example.com", failure=TimedOut("late")) for number in range(100))).alerts()
 

@@ -1,4 +1,4 @@
-"""When requests are sent: their pace, whether, when and for how long an operation is retried, and `Retry-After`."""
+"""Whether, when and for how long an operation is retried, and `Retry-After`. `tests/scenarios/test_many.py` shows the pace."""
 
 import itertools
 import math
@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from docs_platform_action.errors import NETWORK
-from docs_platform_action.http.pacing import Pacer
 from docs_platform_action.http.retry import Retry, TransientError, backoff_pauses, read_retry_after
-from tests.virtual_time import NOON, VirtualClock
+from tests.virtual_time import NOON
 
 
 def down(**changes: Any) -> TransientError:
@@ -89,18 +88,3 @@ def test_pauses_are_random_below_a_ceiling_that_doubles_up_to_a_limit() -> None:
 )
 def test_the_two_forms_of_retry_after_are_read_and_nothing_else(text: str, date: str, seconds: float | None) -> None:
     assert read_retry_after({"Retry-After": text, "Date": date}, NOON) == seconds
-
-
-def test_requests_of_several_threads_begin_a_tenth_of_a_second_apart_and_a_pause_saves_no_turns() -> None:
-    clock = VirtualClock()
-    pacer, begun = Pacer(clock), []
-
-    def send() -> None:
-        for pause in (0.0, 0.0, 60.0):
-            clock.sleep(pause)
-            pacer.wait_for_turn()
-            begun.append(clock.elapsed)
-
-    clock.run(send, send)
-
-    assert begun == pytest.approx([0, 0.1, 0.2, 0.3, 60.2, 60.3])
