@@ -93,7 +93,6 @@ class TestBundles:
             ("tomorrow", "tomorrow", None),
             ("", None, None),
             (True, None, None),
-            ({}, None, None),
         ],
     )
     def test_an_expiry_of_any_form_is_kept_and_read_if_possible(self, value: object, text: str | None, hour: int | None) -> None:
@@ -156,7 +155,6 @@ class TestAgentJobs:
         ({"error": "Not Found"}, "Not Found"),
         ({"error": "a", "message": "a"}, "a"),
         ({"errors": ["1", "2", "3", "4"]}, "1; 2; 3"),
-        ({"error": ""}, None),
         ({"reason": "x"}, None),
         ({"error": "x" * 2000}, "x" * MAX_TEXT_LENGTH),
     ],

@@ -42,7 +42,6 @@ def text_of(error: ActionError) -> str:
     [
         (AGENT, 499, 60, "rejected", 1),
         (BUNDLE, 202, 60, "unavailable", 7),
-        (BUNDLE, 409, 60, "unavailable", 7),
         (READ, 404, 60, "not-found", 6),
         (READ, 404, 5, "not-found", 4),
     ],

@@ -124,10 +124,7 @@ COMPLETE: Final[dict[str, tuple[list[Answer], list[str | None]]]] = {
     "of unknown length": ([Answer(headers={"ETag": '"a"'})], [None]),
     "cut": ([half(), rest()], [None, RESUMED]),
     "cut, and not reached": ([half(), LOST, rest()], [None, RESUMED, RESUMED]),
-    "cut, and unavailable": ([half(), refused(503), rest()], [None, RESUMED, RESUMED]),
     "cut, and expired": ([half(), refused(403), rest()], [None, RESUMED, RESUMED]),
-    "after temporary errors": ([LOST, refused(500), refused(408), whole()], [None] * 4),
-    "after a web page": ([Answer(body=b"<html>login</html>"), whole()], [None, None]),
 }
 
 

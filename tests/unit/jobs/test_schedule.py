@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from docs_platform_action.inputs.settings import WaitSettings
+from docs_platform_action.jobs.progress import MAX_RESTARTS
 from docs_platform_action.jobs.schedule import Schedule
 
 Reading = tuple[float, float | None] | tuple[float, float | None, str]
@@ -59,10 +60,11 @@ PAUSES: Mapping[str, tuple[Sequence[Reading], Mapping[str, Any], Sequence[float]
     "an end that is put off again and again": ([(0, 0), (97, 97), (111, 98)], {}, [1, 2, 2.5]),
     "a stall at 100 %": ([(0, 0), (100, 100), (101, 100), (108, 100), (200, 100)], {}, [1, 1, 1, 2, 4.75]),
     "a stalled job is read like one without progress": ([(0, 0), (10, 10), (20, 20), (80, 20)], {}, [1, 4, 8, 4.75]),
-    "a rate that rose counts": ([(0, 0), (100, 20), (110, 30), (120, 40), (130, 60)], {}, [1, 30, 30, 30, 12]),
+    "a rate that rose counts": ([(0, 0), (100, 20), (110, 30), (120, 50), (130, 60)], {}, [1, 30, 30, 15, 24]),
+    "it is that of three points at least": ([(0, 0), (96, 96), (98, 98), (98.1, 99)], {"shortest": 0.1}, [0.1, 2.4, 1.2, 0.42]),
     "of a rate that fell the average counts": ([(0, 0), (10, 50), (60, 60), (110, 70)], {}, [1, 4, 24, 0.6 * 30 * 110 / 70]),
     "a small fall is ignored": ([(0, 0), (10, 50), (12, 45), (13, 45), (14, 45)], {}, [1, 4, 4.8, 4.2, 3.6]),
-    "a large fall that does not last, too": ([(0, 0), (10, 50), (12, 40), (13, 41), (14, 70)], {}, [1, 4, 4.8, 4.2, 3.6]),
+    "so is a large one that does not last": ([(0, 0), (10, 50), (12, 40), (13, 41), (14, 70)], {}, [1, 4, 4.8, 4.2, 3.6]),
     "one that lasts is a restart": ([(0, 0), (10, 50), (12, 40), (13, 41), (14, 42), (24, 52)], {}, [1, 4, 4.8, 4.2, 1, 4]),
     "progress after a stall is used again": ([(0, 0), (10, 10), (80, 10), (100, 20)], {}, [1, 4, 4.75, 8]),
 }
@@ -73,3 +75,10 @@ def test_a_job_is_read_rarely_until_its_end_may_be_near(case: str) -> None:
     readings, settings, pauses = PAUSES[case]
 
     assert pauses_after(*readings, **settings)[1:] == pytest.approx(pauses)
+
+
+@pytest.mark.parametrize(("restarts", "pause"), [(MAX_RESTARTS, 5.2), (MAX_RESTARTS + 1, 4.75)])
+def test_after_many_restarts_a_job_is_read_like_one_without_progress(restarts: int, pause: float) -> None:
+    readings = enumerate([90.0, 10, 10, 10] * restarts)
+
+    assert pauses_after(*readings, (4 * restarts + 12, 50))[-1] == pytest.approx(pause)

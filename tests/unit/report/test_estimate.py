@@ -59,7 +59,6 @@ def test_the_rest_is_measured_since_progress_began(case: str) -> None:
 
 
 STALLED_SINCE: Mapping[str, tuple[Sequence[Reading], float | None]] = {
-    "nothing was read": ([], None),
     "progress and pages": ([QUEUED, *(running(at, 57, 231) for at in (10, 20, 30))], 10),
     "progress": ([QUEUED, *(running(at, 57) for at in (10, 20, 30))], 10),
     "pages": ([QUEUED, *(running(at, None, 231) for at in (10, 20, 30))], 10),

@@ -38,7 +38,6 @@ def kinds(run: LoggedJobs) -> list[str]:
     [
         ([("begin", 0), *(("read", 0, "running", percent) for percent in range(0, 100, 10))], ["a running"]),
         ([("begin", 0), ("read", 0, "completed")], []),
-        ([("begin", 0), ("read", 0, "failed")], []),
         (
             [("begin", 0), ("start", 0), ("read", 0, "queued"), ("read", 0, "running"), ("read", 0, "queued")],
             ["a starts", "a running"],
@@ -52,7 +51,7 @@ def kinds(run: LoggedJobs) -> list[str]:
         ([("begin", 0), ("start", 0), ("end", 0)], ["a starts"]),
     ],
     ids=[
-        *("progress", "completed", "failed", "first queued"),
+        *("progress", "completed", "first queued"),
         *("unknown", "ended twice", "cancelled after its end", "not waited for"),
     ],
 )
