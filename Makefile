@@ -90,11 +90,8 @@ bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes h
 pictures: $(DRAWING) $(NODE_PACKAGES)  ## draw the job summaries in docs/pictures/ from runs of the action; needs Chromium
 	@$(BIN)/python -m docs.pictures.make
 
-# through the environment, so that neither make nor the shell expands them
-release-dry-run: export override VERSION := $(value VERSION)
-release-dry-run: export override DIGEST := $(value DIGEST)
-release-dry-run: $(INSTALLED)  ## print what the release of VERSION would check, change, run and publish; DIGEST is optional
-	@$(BIN)/python -m release dry-run $${DIGEST:+"--digest=$$DIGEST"} -- "$$VERSION"
+release-dry-run: $(INSTALLED)  ## check the release of VERSION, and print its change of action.yml and its notes
+	@$(BIN)/python -m release dry-run -- "$(VERSION)"
 
 check-python: $(INSTALLED)
 	$(BIN)/ruff check .

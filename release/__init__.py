@@ -1,1 +1,1 @@
-"""The parts of a release that are code: checks, the pinned action.yml, the tag, the notes. See RELEASING.md."""
+"""The parts of a release that a workflow step cannot say plainly. See RELEASING.md."""

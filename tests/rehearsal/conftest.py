@@ -48,7 +48,9 @@ class Use:
     mirror_requests: list[str]
 
 
-def pytest_runtest_setup() -> None:
+def pytest_runtest_setup(item: pytest.Function) -> None:
+    if "release" not in item.fixturenames:
+        return
     # not in a fixture, so that pytest's summary shows the reason once, not for each test
     need_engine(WHAT)
     need_registry_tools()

@@ -49,7 +49,7 @@ def make_release(repository: str, *, syft: str, folder: Path) -> Release:
     digest = push_index(repository, version, native, packages)
     LOG.info("The action's packages in the SBOM: %s", action_packages(packages))
     LOG.info("Digest of the index: %s", digest)
-    run(sys.executable, "-m", "release", "tag", f"--image={repository}", f"--digest={digest}", version, cwd=clone, env=settings)
+    run(sys.executable, "-m", "release", "tag", f"--image={repository}@{digest}", version, cwd=clone, env=settings)
     run("git", "tag", MAJOR_TAG, f"v{version}", cwd=clone, env=settings)
     changes = run("git", "diff", "--unified=0", "HEAD", MAJOR_TAG, cwd=clone, env=settings)
     LOG.info("%s", changes)
