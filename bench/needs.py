@@ -1,4 +1,4 @@
-"""Checks that a machine has what a measurement needs. The exit codes are those of sysexits(3)."""
+"""Checks that a machine has what a measurement needs. The exit code is `EX_UNAVAILABLE` of sysexits(3)."""
 
 import os
 import shutil
@@ -22,13 +22,7 @@ def need_engine() -> None:
         exit_without(f"a container engine: {problem}")
 
 
-def need_root() -> None:
-    """Exit if the user is not root."""
-    if os.geteuid() != 0:
-        exit_without("the rights of root", os.EX_NOPERM)
-
-
-def exit_without(what: str, code: int = os.EX_UNAVAILABLE) -> NoReturn:
+def exit_without(what: str) -> NoReturn:
     """Say what the measurement needs, and exit with a code that differs from that of an error."""
     sys.stderr.write(f"This needs {what}.\n")
-    raise SystemExit(code)
+    raise SystemExit(os.EX_UNAVAILABLE)

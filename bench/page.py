@@ -2,7 +2,7 @@
 
 Each measurement is a separate program that writes one section. Exit code 3 means a missed goal, which its section reports; any
 other failure leaves the page unchanged. Exits with 3 if a goal was missed, and with the program's exit code if the machine
-lacks something (`needs.py`). `python bench/page.py image.py` runs only the named programs, and replaces their sections.
+lacks something (`needs.py`). `python bench/page.py scale.py` runs only the named programs, and replaces their sections.
 `--smallest` checks within seconds that they still run and write their sections, and changes nothing.
 """
 
@@ -32,15 +32,13 @@ class Measurement:
 MEASUREMENTS: Final = (
     Measurement(name="schedules.py", options=("--plot", str(PLOT)), smallest=("--plot", PLOT.name, "--jobs", "10")),
     Measurement(name="startup.py", smallest=("--rounds", "1", "--starts", "1", "--imports", "1")),
-    Measurement(name="image.py"),
-    Measurement(name="job_start.py", smallest=("--rounds", "1", "--tiny-images")),
     Measurement(name="bundle.py", smallest=("--rounds", "1", "--files", "20", "--mib", "1", "--other-sites", "1")),
     Measurement(name="scale.py", smallest=("--domains", "100", "--alone", "2", "--on-sockets", "3")),
 )
 
 MISSED: Final = 3
-LACKING: Final = (os.EX_UNAVAILABLE, os.EX_NOPERM)
-"""The exit codes for what a machine lacks (`needs.py`)."""
+LACKING: Final = os.EX_UNAVAILABLE
+"""The exit code for what a machine lacks (`needs.py`)."""
 
 INTRODUCTION: Final = """\
 # Performance
@@ -50,16 +48,15 @@ describes the schedule of the requests.
 
 `make bench` measures everything and writes this page. Each section is the output of one run of a program in
 [bench](../../bench/README.md). Seconds depend on the machine, so most figures are counts or ratios within one run. A goal in
-milliseconds or bytes has its figure in that unit, and a ratio. `make test` checks what does not depend on the machine: requests
-and delays in virtual time, imports before the first request, requests of a step with many domains and, with a container engine,
-the size of the image.
+milliseconds or bytes has its figure in that unit, and a ratio. With a container engine, `make test` also checks that the image
+adds at most 8 MB to its base. [Measured once](../../bench/README.md#measured-once) has what is not measured again.
 """
 
 
 def main() -> int:
     """Run all measurements or those that are named, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="the measurements to run, such as image.py; all by default")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the measurements to run, such as scale.py; all by default")
     parser.add_argument(
         "--smallest",
         action="store_true",
@@ -98,7 +95,7 @@ def run(name: str, *arguments: str, folder: Path | None = None) -> tuple[str, bo
     sys.stderr.write(f"{name} …\n")
     command = [sys.executable, HERE / name, *arguments]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603  # programs of this folder
-    if done.returncode in LACKING:
+    if done.returncode == LACKING:
         raise SystemExit(done.returncode)  # the program has said what it needs
     if done.returncode not in {0, MISSED} or not done.stdout.startswith("## "):
         raise SystemExit(f"{name} ended with {done.returncode} and without a section; {PAGE.name} is unchanged")
