@@ -14,7 +14,6 @@ from admin_api_simulator.clock import as_timestamp
 from admin_api_simulator.content import as_bytes
 from admin_api_simulator.domains import domain_in, normalized
 from admin_api_simulator.jobs import NO_PLAN_LABEL, UNKNOWN_LABEL, ExportJob, JobStore, first_label
-from admin_api_simulator.limits import RateLimit
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest
 from admin_api_simulator.responses import Response, error_response, json_response
@@ -62,28 +61,20 @@ class Api:
         *,
         key: str,
         plan: bool,
-        base_path: str,
         jobs: JobStore,
         bundles: BundleStore,
         signer: LinkSigner,
         storage_url: Callable[[], str],
-        link_prefix: str = "",
-        rate_limit: RateLimit | None = None,
         max_jobs: int | None = None,
-        retry_after_seconds: int = 1,
     ) -> None:
         self._key = key
         self._plan = plan
-        self._base_path = base_path
         self._jobs = jobs
         self._bundles = bundles
         self._signer = signer
         self._storage_url = storage_url
-        self._link_prefix = link_prefix
-        self._lock = threading.Lock()
-        self._rate_limit = rate_limit
         self._max_jobs = max_jobs
-        self._retry_after_seconds = retry_after_seconds
+        self._lock = threading.Lock()
         self._overrides: dict[tuple[str, str | None], Override] = {}
         self._request_numbers = itertools.count(1)
 
@@ -113,24 +104,12 @@ class Api:
         job = self._jobs.export(self._ids(request)[0])
         return None if job is None else job.domain
 
-    def refusal(self, request: RecordedRequest) -> Response | None:
-        """Return the response to a request above the rate limit, which takes no turn of a script."""
-        if self._rate_limit is None or self._rate_limit.allows(request.at):
-            return None
-        return self._with_request_id(self._too_many("too many requests"))
-
     def respond(self, request: RecordedRequest) -> Response:
         """Run a request's operation, or reject it with the API's Error object."""
         response = self._authorized(request)
         if 200 <= response.status < 300:
             response = self._overridden(request, response)
-        return self._with_request_id(response)
-
-    def _with_request_id(self, response: Response) -> Response:
         return replace(response, headers={**response.headers, "X-Request-Id": f"req-{next(self._request_numbers):06d}"})
-
-    def _too_many(self, message: str) -> Response:
-        return error_response(429, message, headers={"Retry-After": str(self._retry_after_seconds)})
 
     def _overridden(self, request: RecordedRequest, response: Response) -> Response:
         own = None if request.domain is None else normalized(request.domain)
@@ -192,7 +171,8 @@ class Api:
         if label == UNKNOWN_LABEL:
             return error_response(404, f"there is no deployment at {domain}")
         if self._max_jobs is not None and self._jobs.unfinished() >= self._max_jobs:
-            return self._too_many(f"{self._max_jobs} exports are running already")
+            message = f"{self._max_jobs} exports are running already"
+            return error_response(429, message, headers={"Retry-After": "1"})
         return json_response({"jobId": self._jobs.start_export(domain).id, "status": "queued"}, status=202)
 
     def _make_bundle(self, job: ExportJob) -> Response:
@@ -204,21 +184,16 @@ class Api:
         query, expires_at = self._signer.sign(host=url.partition("://")[2], path=bundle.path, file_name=bundle.file_name)
         return json_response(
             {
-                "bundleUrl": f"{url}{self._link_prefix}{bundle.path}?{query}",
+                "bundleUrl": f"{url}{bundle.path}?{query}",
                 "expiresAt": as_timestamp(expires_at),
                 "sizeBytes": len(bundle.content),
             }
         )
 
     def _ids(self, request: RecordedRequest) -> list[str]:
-        path = self._relative(request.path) or ""
+        path = ABSOLUTE_TARGET.sub("", request.path, count=1)
         return next(ids for route in ROUTES if (ids := route.match(path)) is not None)
 
     def _routes(self, path: str) -> list[Route]:
-        relative = self._relative(path)
-        return [] if relative is None else [route for route in ROUTES if route.match(relative) is not None]
-
-    def _relative(self, path: str) -> str | None:
-        """Return the path without the base path, and without the host of an absolute target, as proxies get it."""
-        local = ABSOLUTE_TARGET.sub("", path, count=1)
-        return local.removeprefix(self._base_path) if local.startswith(f"{self._base_path}/") else None
+        local = ABSOLUTE_TARGET.sub("", path, count=1)  # a proxy gets the host, too
+        return [route for route in ROUTES if route.match(local) is not None]

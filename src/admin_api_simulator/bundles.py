@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -42,21 +42,17 @@ class BundleStore:
         self._file_name = f"bundle.{archive}"
         self._asset_bytes = asset_bytes
         self._packed: dict[str, Bundle] = {}
-        self._deleted: set[str] = set()
         self._replaced: Counter[str] = Counter()
-        self._moved: Counter[str] = Counter()
 
     def pack(self, job: ExportJob) -> Bundle:
-        """Return the bundle of a job; a deleted one is restored."""
-        self._deleted.discard(job.id)
+        """Return the bundle of a job."""
         if job.id not in self._packed:
             self._packed[job.id] = self._make(job)
         return self._packed[job.id]
 
     def find(self, path: str) -> Bundle | None:
         """Return the bundle with this raw path."""
-        present = (bundle for job_id, bundle in list(self._packed.items()) if job_id not in self._deleted)
-        return next((bundle for bundle in present if bundle.path == path), None)
+        return next((bundle for bundle in list(self._packed.values()) if bundle.path == path), None)
 
     def job_at(self, path: str) -> ExportJob | None:
         """Return the job whose bundles have raw paths like this one."""
@@ -73,20 +69,8 @@ class BundleStore:
         """Replace a job's bundle by a file. Raises KeyError for an unknown job, OSError for a missing file."""
         self.put(job_id, whole_file(path))
 
-    def delete(self, job_id: str) -> None:
-        """Delete the object until the next bundle request."""
-        self._deleted.add(job_id)
-
-    def move(self, job_id: str) -> None:
-        """Move a job's bundle to another path. Raises KeyError for an unknown job."""
-        job = self._job(job_id)
-        self._moved[job_id] += 1
-        if job_id in self._packed:
-            self._packed[job_id] = replace(self._packed[job_id], path=self._path(job))
-
     def _path(self, job: ExportJob) -> str:
-        folder = f"{self._moved[job.id]}/" if self._moved[job.id] else ""
-        return f"{PREFIX}{quote(job.id, safe='')}/{folder}{self._file_name}"
+        return f"{PREFIX}{quote(job.id, safe='')}/{self._file_name}"
 
     def _job(self, job_id: str) -> ExportJob:
         job = self._jobs.export(job_id)

@@ -15,7 +15,6 @@ from admin_api_simulator.request_log import write_requests
 from admin_api_simulator.scenario import ScenarioError, read_scenario
 from admin_api_simulator.simulator import DEFAULT_KEY, PortTakenError, Simulator
 from admin_api_simulator.site import ArchiveKind
-from admin_api_simulator.storage import Etags
 
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
 DEFAULT_PORT = 8377
@@ -35,10 +34,8 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     made.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    made.add_argument("--public-host", metavar="HOST", help="host name in addresses, links and the certificate, if not --host")
     made.add_argument("--port", type=_port, default=DEFAULT_PORT, help="port of the API, 0 for any free port")
     made.add_argument("--storage-port", type=_port, default=DEFAULT_STORAGE_PORT, help="port of the storage, 0 for any free port")
-    made.add_argument("--base-path", default="", help="prefix of the API's paths, such as /api")
     made.add_argument("--tls", action="store_true", help="serve https, with a certificate authority made for this run")
     made.add_argument("--ca-file", type=Path, metavar="FILE", help="PEM file to write the authority to, with --tls")
     made.add_argument("--key", default=DEFAULT_KEY, help="the admin API key to accept")
@@ -52,13 +49,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--asset-bytes", type=_size, default=0, help="size of an additional file in the bundle")
     made.add_argument("--archive", choices=get_args(ArchiveKind), default="tar.gz", help="format of the bundle")
     made.add_argument("--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works")
-    made.add_argument("--no-ranges", action="store_true", help="ignore Range headers, as some storage servers do")
-    made.add_argument("--etags", choices=get_args(Etags), default="strong", help="kind of the bundle's ETag")
-    made.add_argument("--redirect-downloads", action="store_true", help="make bundle links redirect to the bundle")
-    made.add_argument("--awkward-ids", action="store_true", help="put slashes, spaces and percent signs into job ids")
-    made.add_argument(
-        "--max-requests-per-second", type=_count, metavar="N", help="return 429 for API requests above N per second"
-    )
     made.add_argument("--max-jobs", type=_count, metavar="N", help="return 429 for a start while N exports are unfinished")
     made.add_argument("--scenario", type=Path, metavar="FILE", help="JSON file with scripted faults")
     return made
@@ -70,10 +60,8 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     out = out or sys.stdout
     simulator = Simulator(
         host=options.host,
-        public_host=options.public_host,
         port=options.port,
         storage_port=options.storage_port,
-        base_path=options.base_path,
         tls=options.tls,
         ca_file=options.ca_file,
         key=options.key,
@@ -85,11 +73,6 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
         asset_bytes=options.asset_bytes,
         archive=options.archive,
         link_seconds=options.link_seconds,
-        ranges=not options.no_ranges,
-        etags=options.etags,
-        redirect_downloads=options.redirect_downloads,
-        awkward_ids=options.awkward_ids,
-        max_requests_per_second=options.max_requests_per_second,
         max_jobs=options.max_jobs,
     )
     # Before any thread starts, so that all threads block them and `sigwait` receives them. A handler would run only when the main

@@ -27,7 +27,6 @@ AGENT_JOBS: Mapping[str, AgentOutcome] = {
     "agent-archived": "archived",
     "agent-failed": "failed",
 }
-AWKWARD_SUFFIX = "/50% done, v1?#ä"
 ENDED_ONLY_FIELDS = frozenset({"status", "prLink", "archivedAt"})
 EXPORT_ERROR = "Page /guides/authentication: the component <Tabs> could not be rendered."
 
@@ -139,7 +138,6 @@ class JobStore:
         agent_seconds: float,
         pages: int,
         job_ids: Sequence[str] = (),
-        awkward_ids: bool = False,
     ) -> None:
         self._clock = clock
         self._export_seconds = export_seconds
@@ -148,7 +146,6 @@ class JobStore:
         self._pages = pages
         self._given_ids = iter(job_ids)
         self._numbers = itertools.count(1)
-        self._awkward_ids = awkward_ids
         self._plans: dict[str, ExportPlan] = {}
         self._exports: dict[str, ExportJob] = {}
         self._agents: dict[tuple[str, str], AgentJob] = {}
@@ -257,4 +254,4 @@ class JobStore:
         if given is not None:
             return given
         digest = hashlib.sha256(f"{next(self._numbers)} {domain}".encode()).hexdigest()
-        return f"se_{digest[:12]}{AWKWARD_SUFFIX if self._awkward_ids else ''}"
+        return f"se_{digest[:12]}"

@@ -15,7 +15,7 @@ class RecordedRequest:
     """One request.
 
     - `operation`: the route's, `download` for every request to the storage, or `unknown`.
-    - `path`, `query`: raw; `path` includes `base_path`. `headers`: a case-insensitive mapping.
+    - `path`, `query`: raw. `headers`: a case-insensitive mapping.
     - `at`: when the request was complete, in `time.monotonic()` seconds.
     - `connection`: the number of its TCP connection, from 1 over both ports.
     - `domain`: the export's, as the start request spelled it, or None. `status`: the response's, None if none was sent.
@@ -29,7 +29,6 @@ class RecordedRequest:
     body: bytes = b""
     at: float = 0.0
     status: int | None = None
-    base_path: str = ""
     connection: int = 0
     domain: str | None = None
 
@@ -81,7 +80,6 @@ def request_on_the_wire(
     target: str,
     headers: Mapping[str, str],
     body: bytes,
-    base_path: str = "",
     at: float | None = None,
     connection: int = 0,
 ) -> RecordedRequest:
@@ -95,6 +93,5 @@ def request_on_the_wire(
         headers=CIMultiDict(headers),
         body=body,
         at=time.monotonic() if at is None else at,
-        base_path=base_path,
         connection=connection,
     )

@@ -22,12 +22,11 @@ from admin_api_simulator.clock import Clock
 from admin_api_simulator.connections import Connections, CountingServer, Port
 from admin_api_simulator.faults import Fault, FaultScript, Operation
 from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, ExportPlan, JobStore
-from admin_api_simulator.limits import RateLimit
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.peaks import max_within
 from admin_api_simulator.recording import ForgetfulRecorder, RecordedRequest, Recorder, request_on_the_wire
 from admin_api_simulator.site import ArchiveKind
-from admin_api_simulator.storage import REDIRECT_PREFIX, Etags, Storage
+from admin_api_simulator.storage import Storage
 from admin_api_simulator.tls import Certificates, make_certificates
 from admin_api_simulator.wire import Reply, Service, Wire
 
@@ -60,15 +59,9 @@ class Simulator:
     - `pages`: number of pages of an exported site. `asset_bytes`: size of an additional incompressible file in the bundle.
     - `archive`: `tar.gz`, `tar`, `tar.bz2`, `tar.xz` or `zip`. `bz2` and `xz` are slow with a large asset.
     - `link_seconds`: how long a bundle link is valid.
-    - `ranges=False`: the storage ignores Range headers. `etags`: `strong`, `weak` (never matches `If-Range`) or `none`.
-      `redirect_downloads=True`: links redirect to the bundle; the redirect is a download of its own.
-    - `base_path`: a prefix of the API's paths, such as `/api`.
-    - `job_ids`: ids of the first exports. `awkward_ids=True`: the others contain `/`, `%`, spaces and more.
-    - `max_requests_per_second`: maximum requests to the API in any second; those above get 429 and take no turn of a script.
-      `max_jobs`: maximum unfinished exports; a start above it gets 429. `retry_after_seconds`: `Retry-After` of both.
+    - `job_ids`: ids of the first exports. `max_jobs`: maximum unfinished exports; a start above it gets 429.
     - `tls=True`: both ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
-    - `host`, `port`, `storage_port`: where to listen; port 0 is any free port. `public_host`: the host name in addresses,
-      links and the certificate, for clients that reach this machine by another name.
+    - `host`, `port`, `storage_port`: where to listen; port 0 is any free port.
     - `clock`: a clock of the caller's. `keep_requests=False`: `requests` stays empty, in a run whose memory is measured.
     """
 
@@ -83,20 +76,12 @@ class Simulator:
         asset_bytes: int = 0,
         archive: ArchiveKind = "tar.gz",
         link_seconds: float = 3600.0,
-        ranges: bool = True,
-        etags: Etags = "strong",
-        redirect_downloads: bool = False,
-        base_path: str = "",
         plan: bool = True,
         job_ids: Sequence[str] = (),
-        awkward_ids: bool = False,
-        max_requests_per_second: int | None = None,
         max_jobs: int | None = None,
-        retry_after_seconds: int = 1,
         tls: bool = False,
         ca_file: Path | None = None,
         host: str = "127.0.0.1",
-        public_host: str | None = None,
         port: int = 0,
         storage_port: int = 0,
         clock: Clock | None = None,
@@ -104,7 +89,6 @@ class Simulator:
     ) -> None:
         clock = clock or Clock()
         self.key = key
-        self._base_path = "/" + base_path.strip("/") if base_path.strip("/") else ""
         self._jobs = JobStore(
             clock=clock,
             export_seconds=export_seconds,
@@ -112,7 +96,6 @@ class Simulator:
             agent_seconds=agent_seconds,
             pages=pages,
             job_ids=job_ids,
-            awkward_ids=awkward_ids,
         )
         self._signer = LinkSigner(clock=clock, secret=secrets.token_bytes(32), link_seconds=link_seconds)
         self._bundles = BundleStore(jobs=self._jobs, archive=archive, asset_bytes=asset_bytes)
@@ -120,31 +103,23 @@ class Simulator:
             clock=clock,
             signer=self._signer,
             bundles=self._bundles,
-            url=lambda: self.storage_url,
-            ranges=ranges,
-            etags=etags,
         )
         self._api = Api(
             key=key,
             plan=plan,
-            base_path=self._base_path,
             jobs=self._jobs,
             bundles=self._bundles,
             signer=self._signer,
             storage_url=lambda: self.storage_url,
-            link_prefix=REDIRECT_PREFIX if redirect_downloads else "",
-            rate_limit=None if max_requests_per_second is None else RateLimit(max_requests_per_second),
             max_jobs=max_jobs,
-            retry_after_seconds=retry_after_seconds,
         )
         self._recorder = Recorder() if keep_requests else ForgetfulRecorder()
         self._connections = Connections()
         self._faults = FaultScript()
-        self._wire = Wire(recorder=self._recorder, faults=self._faults, key=key, base_path=self._base_path)
+        self._wire = Wire(recorder=self._recorder, faults=self._faults, key=key)
         self._tls = tls
         self._ca_file = ca_file
         self._host = host
-        self._public_host = public_host or host
         self._requested_ports = (port, storage_port)
         self._addresses: tuple[str, str] | None = None
         self._certificates: Certificates | None = None
@@ -154,7 +129,7 @@ class Simulator:
         """Start to serve. Raises PortTakenError, OSError if the host is not available, RuntimeError if already started."""
         if self._running is not None:
             raise RuntimeError("the simulator is already running")
-        certificates = make_certificates(self._public_host, ca_file=self._ca_file) if self._tls else None
+        certificates = make_certificates(self._host, ca_file=self._ca_file) if self._tls else None
         try:
             api_socket, storage_socket = _listen(self._host, self._requested_ports)
         except OSError:
@@ -190,7 +165,6 @@ class Simulator:
             target=target,
             headers={"Host": urlsplit(url).netloc, **headers},
             body=body,
-            base_path=self._base_path,
             at=at,
         )
         return self._wire.reply(service, received, fault)
@@ -221,8 +195,8 @@ class Simulator:
 
     @property
     def base_url(self) -> str:
-        """The API's address, with the base path and without a trailing slash."""
-        return self._started_addresses()[0] + self._base_path
+        """The API's address, without a trailing slash."""
+        return self._started_addresses()[0]
 
     @property
     def storage_url(self) -> str:
@@ -315,18 +289,6 @@ class Simulator:
         """
         self._bundles.put_file(job_id, path)
 
-    def delete_bundle(self, job_id: str) -> None:
-        """Delete a bundle: its links return NoSuchKey until the next bundle request."""
-        self._bundles.delete(job_id)
-
-    def move_bundle(self, job_id: str) -> None:
-        """Move a bundle to another path: existing links return NoSuchKey, new ones work. Raises KeyError for an unknown job."""
-        self._bundles.move(job_id)
-
-    def revoke_links(self) -> None:
-        """Invalidate all existing links: they return ExpiredToken."""
-        self._signer.revoke_all()
-
     def script(self, operation: Operation, *turns: Fault | None, domain: str | None = None) -> None:
         """Replace the planned turns of an operation. None is a normal turn, like every turn after the planned ones.
 
@@ -360,7 +322,7 @@ class Simulator:
         return services[address], url.removeprefix(address)
 
     def _address(self, listening: socket.socket) -> str:
-        host = f"[{self._public_host}]" if ":" in self._public_host else self._public_host
+        host = f"[{self._host}]" if ":" in self._host else self._host
         return f"{'https' if self._tls else 'http'}://{host}:{listening.getsockname()[1]}"
 
     def _started_addresses(self) -> tuple[str, str]:

@@ -1,10 +1,9 @@
 """The object storage behind the presigned links, which behaves like Amazon S3."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
@@ -15,9 +14,6 @@ from admin_api_simulator.links import LinkSigner, expiry_of
 from admin_api_simulator.recording import RecordedRequest
 from admin_api_simulator.responses import Response
 
-Etags = Literal["strong", "weak", "none"]
-
-REDIRECT_PREFIX = "/go"
 RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
@@ -30,7 +26,7 @@ class Span:
 
 
 class Storage:
-    """Responds to requests to the storage's port; below `REDIRECT_PREFIX`, it redirects to the object."""
+    """Responds to requests to the storage's port."""
 
     def __init__(
         self,
@@ -38,16 +34,10 @@ class Storage:
         clock: Clock,
         signer: LinkSigner,
         bundles: BundleStore,
-        url: Callable[[], str],
-        ranges: bool,
-        etags: Etags,
     ) -> None:
         self._clock = clock
         self._signer = signer
         self._bundles = bundles
-        self._url = url
-        self._ranges = ranges
-        self._etags: Etags = etags
 
     def operation_of(self, method: str, path: str) -> str:  # noqa: ARG002 - implements Service
         """Return `download`, whatever the request."""
@@ -55,18 +45,11 @@ class Storage:
 
     def domain_of(self, request: RecordedRequest) -> str | None:
         """Return the domain of the requested bundle's export."""
-        job = self._bundles.job_at(request.path.removeprefix(REDIRECT_PREFIX))
+        job = self._bundles.job_at(request.path)
         return None if job is None else job.domain
-
-    def refusal(self, request: RecordedRequest) -> Response | None:  # noqa: ARG002 - implements Service
-        """Return None: the storage has no rate limit."""
-        return None
 
     def respond(self, request: RecordedRequest) -> Response:
         """Serve a download, or reject it with S3's status and XML error."""
-        if request.path.startswith(f"{REDIRECT_PREFIX}/"):
-            target = f"{self._url()}{request.path.removeprefix(REDIRECT_PREFIX)}?{request.query}"
-            return Response(status=302, headers={"Location": target})
         refusal = self._link_refusal(request)
         if refusal is not None:
             return refusal
@@ -82,8 +65,6 @@ class Storage:
         disposition = dict(parse_qsl(request.query)).get("response-content-disposition")
         if disposition:
             headers["Content-Disposition"] = disposition
-        if not self._ranges:
-            return Response(headers=headers, body=bundle.content)
         headers["Accept-Ranges"] = "bytes"
         span = parse_range(request.headers.get("Range", ""), size) if _is_unchanged(request, validators) else None
         if span is None:
@@ -98,9 +79,7 @@ class Storage:
     def _validators(self, bundle: Bundle) -> dict[str, str]:
         times = {"Last-Modified": datetime.fromtimestamp(bundle.modified_at, UTC), "Date": self._clock.now()}
         headers = {name: time.strftime("%a, %d %b %Y %H:%M:%S GMT") for name, time in times.items()}
-        if self._etags == "none":
-            return headers
-        return headers | {"ETag": bundle.etag if self._etags == "strong" else f"W/{bundle.etag}"}
+        return headers | {"ETag": bundle.etag}
 
     def _link_refusal(self, request: RecordedRequest) -> Response | None:
         if request.headers.get("Authorization") is not None:
@@ -118,8 +97,6 @@ class Storage:
             times = {"Expires": as_timestamp(expired_at)} if expired_at else {}
             times["ServerTime"] = as_timestamp(self._clock.now())
             return _error(403, "AccessDenied", "Request has expired", times)
-        if verdict == "revoked":
-            return _error(400, "ExpiredToken", "The provided token has expired.")
         if verdict == "mismatch":
             message = (
                 "The request signature we calculated does not match the signature you provided. "
@@ -144,9 +121,9 @@ def parse_range(header: str, size: int) -> Span | None:
 
 
 def _is_unchanged(request: RecordedRequest, validators: Mapping[str, str]) -> bool:
-    """Return whether If-Range allows a range: never with a weak ETag (RFC 9110, section 13.1.5)."""
+    """Return whether If-Range allows a range (RFC 9110, section 13.1.5)."""
     given = request.headers.get("If-Range")
-    return given is None or (given in validators.values() and not given.startswith("W/"))
+    return given is None or (given in validators.values())
 
 
 def _error(status: int, code: str, message: str, details: Mapping[str, str] | None = None) -> Response:

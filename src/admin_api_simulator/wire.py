@@ -29,9 +29,6 @@ class Service(Protocol):
     def domain_of(self, request: RecordedRequest) -> str | None:
         """Return the domain of a request's export, if it is known."""
 
-    def refusal(self, request: RecordedRequest) -> Response | None:
-        """Return a response that rejects the request before its turn, or None."""
-
     def respond(self, request: RecordedRequest) -> Response:
         """Run the request's operation."""
 
@@ -58,7 +55,6 @@ class Wire:
     recorder: Recorder
     faults: FaultScript
     key: str
-    base_path: str = ""
 
     def handler(self, service: Service) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         """Return the request handler of a service."""
@@ -87,7 +83,6 @@ class Wire:
             target=request.raw_path,
             headers=request.headers,
             body=body,
-            base_path=self.base_path,
             connection=number_of(request),
         )
         reply = self.reply(service, received)
@@ -102,11 +97,10 @@ class Wire:
         """Record a request, run its operation or take the given or planned fault, and return what to send."""
         recorded = replace(received, domain=service.domain_of(received))
         number = self.recorder.add(recorded)
-        refusal = service.refusal(recorded)
-        if refusal is None and fault is None:
+        if fault is None:
             fault = self.faults.next_turn(recorded.operation, recorded.domain)
-        if fault is None or refusal is not None:
-            return Reply(number=number, response=refusal or service.respond(recorded))
+        if fault is None:
+            return Reply(number=number, response=service.respond(recorded))
         response = fault.apply(service.respond(recorded) if fault.runs_operation else None)
         return Reply(number=number, response=response, fault=fault)
 

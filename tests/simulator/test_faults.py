@@ -3,7 +3,6 @@
 import re
 import socket
 import threading
-import time
 from contextlib import closing
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
@@ -13,7 +12,7 @@ import requests
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.responses import Framing
-from tests.simulator.sockets.client import bundle_url, call, eventually, raw_exchange
+from tests.simulator.client import bundle_url, call, eventually, raw_exchange
 
 PATH = "/v1/static-export/jobs/export-finished"
 
@@ -75,29 +74,6 @@ def test_a_fault_replaces_the_operation(fault: Fault, status: int, text: str, pl
     assert (response.status_code, response.text) == (status, text)
 
 
-def test_headers_alone_are_added_to_the_normal_response(platform: Simulator) -> None:
-    platform.script("read_export", Fault(headers={"content-type": "text/html"}))
-
-    response = call(platform, "GET", PATH)
-
-    assert (response.status_code, response.headers["Content-Type"]) == (200, "text/html")
-    assert response.json()["status"] == "completed"
-
-
-def test_a_length_that_is_not_true(platform: Simulator) -> None:
-    platform.script("read_export", Fault(headers={"Content-Length": "100000"}))
-
-    with pytest.raises(requests.exceptions.ChunkedEncodingError):
-        call(platform, "GET", PATH)
-
-
-def test_a_cut_before_the_response(platform: Simulator) -> None:
-    platform.script("read_export", Fault(cut="before_response"))
-
-    assert raw_exchange(platform, PATH) == b""
-    assert platform.requests[0].status is None
-
-
 def test_a_cut_in_the_headers(platform: Simulator) -> None:
     platform.script("read_export", Fault(cut="in_headers"))
 
@@ -115,30 +91,6 @@ def test_a_cut_in_the_body(platform: Simulator) -> None:
     (length,) = re.findall(rb"Content-Length: (\d+)", halved[0])
     assert len(halved[2]) == int(length) // 2
     assert len(three[2]) == 3
-
-
-def test_a_download_cut_in_the_body_continues_with_a_range(platform: Simulator) -> None:
-    whole = requests.get(bundle_url(platform), timeout=10).content
-    platform.script("download", Fault(cut="in_body", cut_after_bytes=100))
-    url = bundle_url(platform)
-
-    with pytest.raises(requests.exceptions.ChunkedEncodingError):
-        requests.get(url, timeout=10)
-    rest = requests.get(url, headers={"Range": "bytes=100-"}, timeout=10)
-
-    assert rest.status_code == 206
-    assert rest.content == whole[100:]
-
-
-def test_a_chunked_body_has_no_length(platform: Simulator) -> None:
-    platform.add_export_job("large", bundle=bytes(40_000))
-    platform.script("download", Fault(framing="chunked"))
-
-    response = requests.get(bundle_url(platform, "large"), timeout=10)
-
-    assert response.headers["Transfer-Encoding"] == "chunked"
-    assert "Content-Length" not in response.headers
-    assert response.content == bytes(40_000)
 
 
 @pytest.mark.parametrize("kept", [0, 100, 16_384, 39_999, 40_000])
@@ -197,15 +149,6 @@ def test_a_dripped_response_comes_in_single_bytes(platform: Simulator) -> None:
     assert response.headers["Connection"] == "close"
 
 
-def test_a_delayed_response_is_the_normal_one(platform: Simulator) -> None:
-    platform.script("read_export", Fault(delay_seconds=3600), Fault(delay_seconds=0.05))
-
-    with pytest.raises(requests.exceptions.ReadTimeout):
-        requests.get(platform.base_url + PATH, timeout=(10, 0.02))
-    eventually(lambda: str(platform.count("read_export")), "1")
-    assert call(platform, "GET", PATH).status_code == 200
-
-
 @pytest.mark.parametrize(("processed", "jobs"), [(False, 0), (True, 1)])
 def test_a_start_may_be_processed_although_its_response_is_lost(processed: bool, jobs: int) -> None:
     with Simulator(job_ids=["lost"], export_seconds=0) as platform:
@@ -215,13 +158,6 @@ def test_a_start_may_be_processed_although_its_response_is_lost(processed: bool,
             call(platform, "POST", "/v1/static-export/jobs", json={"domain": "docs.example.com"})
 
         assert call(platform, "GET", "/v1/static-export/jobs/lost").status_code == (200 if jobs else 404)
-
-
-def test_an_unknown_operation_cannot_be_scripted(platform: Simulator) -> None:
-    with pytest.raises(ValueError, match="unknown operation 'reed_export'"):
-        platform.script("reed_export", None)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="put_bundle"):
-        platform.override("download", {})
 
 
 @pytest.mark.parametrize(
@@ -242,29 +178,3 @@ def test_stopping_waits_for_no_fault(fault: Fault) -> None:
         assert not stopper.is_alive()
         while connection.recv(65536):
             pass
-
-
-def test_stopping_closes_idle_connections(platform: Simulator) -> None:
-    with requests.Session() as session:
-        session.get(platform.base_url + PATH, timeout=10)
-        platform.stop()
-        platform.stop()
-
-        with pytest.raises(requests.exceptions.ConnectionError):
-            session.get(platform.base_url + PATH, timeout=10)
-
-
-def test_a_client_that_leaves_disturbs_nobody(platform: Simulator) -> None:
-    platform.script("read_export", Fault(drip_seconds=0.05))
-    with pytest.raises(requests.exceptions.ReadTimeout):
-        requests.get(platform.base_url + PATH, timeout=(10, 0.02), headers={"Authorization": f"Bearer {platform.key}"})
-    time.sleep(0.1)
-
-    assert call(platform, "GET", PATH).status_code == 200
-
-
-def test_a_simulator_starts_once(platform: Simulator) -> None:
-    with pytest.raises(RuntimeError, match="already running"):
-        platform.start()
-    with pytest.raises(RuntimeError, match="not been started"):
-        _ = Simulator().base_url

@@ -1,0 +1,87 @@
+"""The demo with the action."""
+
+import importlib.metadata
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from admin_api_simulator import demo
+
+LOCK = Path(__file__).parents[2] / "requirements" / "demo.txt"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "EXPORT_SECONDS", 0.3)
+    monkeypatch.setattr(demo, "AGENT_SECONDS", 0.1)
+    monkeypatch.setattr(demo, "POLL_INTERVAL", "100ms")
+
+
+@pytest.mark.usefixtures("quick")
+def test_with_the_action_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    out = io.StringIO()
+
+    code = demo.main(out=out)
+
+    lines = out.getvalue().splitlines()
+    assert code == 0
+    assert (tmp_path / "demo" / "summary.html").exists()
+    assert 35 <= len(lines) <= 45
+    assert max(map(len, lines)) <= 130
+    for text in ("Unpacked ", "failed: job-failed", "Error: ", '"failureReason": "job-failed"', "prLink = https://"):
+        assert text in out.getvalue()
+
+
+def test_ctrl_c_ends_it_without_a_traceback_and_leaves_nothing(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        # a program that a shell starts in the background ignores SIGINT, and passes that on
+        ["env", "--default-signal=INT", sys.executable, "-m", "admin_api_simulator.demo"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a terminal sends Ctrl-C to the whole group, also to the running action
+    )
+    try:
+        assert process.stdout is not None
+        assert any("started" in line for line in process.stdout)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+
+    assert (process.returncode, errors) == (130, "")
+    assert [*temporary.iterdir()] == []
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def test_it_needs_only_the_packages_of_its_lock_file() -> None:
+    script = """
+        import sys
+        before = set(sys.modules)
+        import admin_api_simulator.cli, admin_api_simulator.demo, docs_platform_action.main
+        with admin_api_simulator.Simulator():
+            pass
+        print(*{name.partition(".")[0] for name in set(sys.modules) - before})
+    """
+    ended = subprocess.run([sys.executable, "-I", "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+
+    packages = importlib.metadata.packages_distributions()
+    used = {name.lower().replace("_", "-") for module in ended.stdout.split() for name in packages.get(module, ())} - {
+        "docs-platform-action"
+    }
+    locked = set(re.findall(r"^([\w.-]+)==", LOCK.read_text(encoding="utf-8"), re.MULTILINE))
+    assert {"aiohttp", "cmarkgfm", "requests"} <= used
+    assert used - locked == set()
