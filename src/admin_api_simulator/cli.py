@@ -12,7 +12,7 @@ from typing import TextIO, get_args
 
 from admin_api_simulator.jobs import AGENT_JOBS, DEMO_PROJECT, FAILED_EXPORT, FINISHED_EXPORT
 from admin_api_simulator.request_log import write_requests
-from admin_api_simulator.scenario import ScenarioError, read_scenario
+from admin_api_simulator.scenario import ScenarioError, apply_scenario
 from admin_api_simulator.simulator import DEFAULT_KEY, PortTakenError, Simulator
 from admin_api_simulator.site import ArchiveKind
 
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         if options.scenario:
-            read_scenario(options.scenario).apply(simulator)
+            apply_scenario(options.scenario, simulator)
         simulator.start()
     except PortTakenError as error:
         option = PORT_OPTIONS[error.port]

@@ -63,6 +63,10 @@ class Fault:
             raise ValueError("stall_after_bytes keeps the connection open, but cut closes it; use one of them")
         if self.raw is not None and (self.stall_after_bytes is not None or self.framing != "length"):
             raise ValueError("raw cannot be combined with stall_after_bytes or framing")
+        if self.cut not in (None, *CUTS) or self.framing not in FRAMINGS:
+            raise ValueError(f"cut is one of {', '.join(CUTS)}, and framing one of {', '.join(FRAMINGS)}")
+        if self.status is not None and not 200 <= self.status <= 599:
+            raise ValueError(f"{self.status} is not a status from 200 to 599")
 
     @property
     def replaces_response(self) -> bool:
