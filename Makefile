@@ -16,7 +16,7 @@ TEST_WORKFLOWS := tests/*/workflows/*.yml
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
-.PHONY: help installed demo reference wording quick check-python test test-on-image-python fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
+.PHONY: help installed demo wording quick check-python test test-on-image-python fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
 
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
 
@@ -51,9 +51,6 @@ installed: $(INSTALLED) $(NODE_PACKAGES)  ## install the dependencies of all tar
 
 demo: $(DEMO)  ## run the action on the simulator and show its log and outputs: one domain, several domains, an agent job
 	@$(DEMO_VENV)/bin/python -m admin_api_simulator.demo
-
-reference: $(INSTALLED)  ## rewrite docs/reference.md from action.yml and the code
-	@$(BIN)/python -m tests.reference_page
 
 wording: $(INSTALLED)  ## rewrite the pages of tests/wording, which have each error and some whole runs
 	@$(BIN)/python -m tests.wording

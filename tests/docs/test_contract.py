@@ -14,13 +14,13 @@ from docs_platform_action.job import Delivered, Job
 from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
-from tests import reference_page
+from docs_platform_action.signals import SIGNALS
 from tests.pages import markdown_pages
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 README = (ROOT / "README.md").read_text("utf-8")
-REFERENCE = reference_page.FILE.read_text("utf-8")
+REFERENCE = (ROOT / "docs" / "reference.md").read_text("utf-8")
 MISTAKES = ROOT / "tests" / "workflow" / "workflows" / "mistakes.yml"
 WORKFLOWS = {*(ROOT / "examples").glob("*.yml"), *(ROOT / "tests").glob("*/workflows/*.yml")} - {MISTAKES}
 PAGES = [page for page in markdown_pages() if re.search(r"docs-platform-action@|steps\.\w+\.outputs", page.read_text("utf-8"))]
@@ -122,11 +122,40 @@ def test_the_failure_reasons_are_those_of_the_contract_and_the_readme_has_a_reme
     assert all(all(cells) for cells in listed.values())
 
 
-def test_the_reference_is_up_to_date() -> None:
-    assert reference_page.page() == REFERENCE, "docs/reference.md is out of date: run `make reference`"
-    assert [*reference_page.OUTPUT_TIMES] == [*ACTION["outputs"]]
-    assert {*reference_page.RESULT_MEANINGS} <= {*RESULT_KEYS}
-    assert (tuple(reference_page.FAILURES), [*reference_page.EXIT_CODES]) == (FAILURE_REASONS, [0, 1, 130, 143])
+def described(about: dict[str, str]) -> tuple[str, str]:
+    """Return the modes that start a description, and the description as the reference has it.
+
+    The modes are left out where they hold for all of the text, and `docs/page.md` becomes a link.
+    """
+    text = about["description"].strip()
+    start = re.match(r"Modes? `\w+`(?:(?:, | and )`\w+`)*: ", text)
+    modes = ", ".join(re.findall(r"`(\w+)`", start[0])) if start else "all"
+    if start and "Mode `" not in text[start.end() :]:
+        text = text[start.end()].upper() + text[start.end() + 1 :]
+    linked = re.sub(r"docs/([\w-]+)\.md(#([\w-]+))?", link, text)
+    return modes, linked.replace("(reference.md#", "(#")
+
+
+def link(found: re.Match[str]) -> str:
+    return f"[{(found[3] or found[1]).replace('-', ' ')}]({found[1]}.md{found[2] or ''})"
+
+
+def test_the_reference_describes_inputs_and_outputs_as_action_yml_does() -> None:
+    defaults = {name: "required" if about.get("required") else about.get("default") for name, about in ACTION["inputs"].items()}
+    inputs = [(defaults[row.name] or "", described(ACTION["inputs"][row.name])[1]) for row in INPUTS]
+    outputs = [described(about) for about in ACTION["outputs"].values()]
+
+    assert [(row[1].strip("`"), row[3]) for row in rows(REFERENCE, "Inputs").values()] == inputs
+    assert [row[2] for row in rows(REFERENCE, "Inputs").values()] == ["", *(", ".join(row.modes) for row in INPUTS[1:])]
+    assert [(row[1], row[3]) for row in rows(REFERENCE, "Outputs").values()] == outputs
+
+
+def test_the_reference_has_all_keys_of_results_all_exit_codes_and_all_failure_reasons() -> None:
+    exit_codes = re.findall(r"^\| (\d+) \|", REFERENCE, flags=re.MULTILINE)
+
+    assert tuple(rows(REFERENCE, "Results")) == RESULT_KEYS
+    assert [int(code) for code in exit_codes] == [0, 1, *(128 + number for number in SIGNALS)]
+    assert tuple(rows(REFERENCE, "Failure reasons")) == FAILURE_REASONS
 
 
 @pytest.mark.parametrize("file", sorted({*PAGES, *WORKFLOWS}), ids=lambda file: str(file.relative_to(ROOT)))

@@ -1,6 +1,6 @@
 """Write the pages."""
 
-from tests.wording.test_pages import PAGES
+from tests.wording import test_errors, test_runs
 
-for file, page in PAGES.items():
-    file.write_text(page(), encoding="utf-8")
+for page in (test_errors, test_runs):
+    page.FILE.write_text(page.page(), encoding="utf-8")

@@ -183,6 +183,9 @@ class Runs:
         return self.failure(inputs, lambda simulator: simulator.script_forever(operation, fault))
 
 
+FILE: Final = Path(__file__).with_name("errors.md")
+
+
 def page() -> str:
     """Return the page."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a longer path would be shortened in the texts
@@ -340,3 +343,7 @@ def _cancelled() -> Iterator[ActionError]:
         job.cancel("SIGTERM", 131.0, is_start_unconfirmed=is_unconfirmed)
         if job.failure is not None:
             yield job.failure
+
+
+def test_the_page_has_the_sentences_of_the_package() -> None:
+    assert FILE.read_text(encoding="utf-8") == page(), "read the difference that `make wording` makes"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from admin_api_simulator import ExportPlan, Fault, Simulator
@@ -53,6 +54,9 @@ RUNS: Final = {
 }
 
 
+FILE: Final = Path(__file__).with_name("runs.md")
+
+
 def page() -> str:
     """Return the page."""
     return "\n".join([_INTRODUCTION, *(f"## {title}\n\n~~~text\n{_shown(run)}~~~\n" for title, run in RUNS.items())])
@@ -72,3 +76,7 @@ def _shown(run: Run) -> str:
     summary = re.sub(r"---\n(?:.*\n)+?---\n", "…\n", ended.summary)  # without the colors of the timeline
     log = re.sub("(?m)^::add-mask::.*\n", "", ended.stdout)  # which the runner does not show
     return f"{log}\n{summary}" if run.with_summary else log
+
+
+def test_the_page_has_the_sentences_of_the_package() -> None:
+    assert FILE.read_text(encoding="utf-8") == page(), "read the difference that `make wording` makes"
