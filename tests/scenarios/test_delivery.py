@@ -13,7 +13,7 @@ import yaml
 
 from admin_api_simulator import Fault, RecordedRequest, Simulator
 from tests.action import Action
-from tests.archives import HOSTILE, KINDS, SMALL_SITE
+from tests.archives import KINDS, SMALL_SITE, entry, tar, tar_of
 from tests.ended import Ended
 from tests.folders import files_of_at_most, read_tree
 from tests.virtual_platform import VirtualPlatform
@@ -126,8 +126,8 @@ FAILURES: Final[dict[str, tuple[str, Plan]]] = {
             found.script("make_bundle", None, Fault(status=401)),
         ],
     ),
-    "the archive is cut": ("invalid-bundle", lambda found: put_uncounted(found, HOSTILE["gzip cut"][0])),
-    "the archive leads outside": ("invalid-bundle", lambda found: put_uncounted(found, HOSTILE["tar that leads out"][0])),
+    "the archive is cut": ("invalid-bundle", lambda found: put_uncounted(found, gzip.compress(tar(SMALL_SITE))[:-20])),
+    "the archive leads outside": ("invalid-bundle", lambda found: put_uncounted(found, tar_of(entry(b"../outside")))),
     "the site has too few pages": ("too-few-pages", lambda found: put_uncounted(found, KINDS["zip"](SMALL_SITE))),
     "the disk is full": ("download-failed", lambda found: found.put_bundle(JOB, CONTENT)),
 }

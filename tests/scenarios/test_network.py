@@ -6,8 +6,10 @@ import functools
 import shutil
 import socket
 import ssl
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 import trustme
@@ -16,7 +18,6 @@ from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
 from tests.action import Action
 from tests.archives import KINDS, SMALL_SITE
-from tests.authorities import ROOTS, make_root
 from tests.ended import Ended
 from tests.keys import ADMIN_KEY
 from tests.raw import RawServer, hold, read_request, tunnel
@@ -116,6 +117,51 @@ IMPOSTORS: dict[str, Callable[[trustme.CA], ssl.SSLContext]] = {
 }
 
 
+OPENSSL_CONFIG: Final = """
+[req]
+distinguished_name = subject
+prompt = no
+{options}
+[subject]
+CN = {name}
+[extensions]
+{extensions}
+"""
+NEW_KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+ROOTS: Final = {
+    "no key usage": "basicConstraints = critical, CA:TRUE\nsubjectKeyIdentifier = hash\n",
+    "basic constraints that are not critical": "basicConstraints = CA:TRUE\n",
+    "key usage that is not critical": "basicConstraints = CA:TRUE\nkeyUsage = keyCertSign\nsubjectKeyIdentifier = hash\n",
+}
+"""Extensions of roots that people make with openssl, and that curl trusts. trustme's roots have all that Python 3.13 requires."""
+
+
+def openssl(*arguments: str | Path) -> None:
+    done = subprocess.run(["openssl", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def make_root(folder: Path, extensions: str) -> None:
+    """Make `root.pem` and `root.key` with only the given extensions."""
+    config = folder / "root.cnf"
+    config.write_text(OPENSSL_CONFIG.format(options="x509_extensions = extensions", name="Root", extensions=extensions))
+    created = ("-keyout", folder / "root.key", "-out", folder / "root.pem")
+    openssl("req", "-x509", *NEW_KEY, *created, "-config", config, "-days", "30")
+
+
+def issued(folder: Path, address: str) -> ssl.SSLContext:
+    """Return the TLS context of a server at an IP address, whose certificate the folder's root has signed."""
+    config, request, added, certificate, key = (folder / f"{address}.{kind}" for kind in ("cnf", "csr", "ext", "pem", "key"))
+    config.write_text(OPENSSL_CONFIG.format(options="", name="Server", extensions=""))
+    added.write_text(f"subjectAltName = IP:{address}\n")
+    signer = ("-CA", folder / "root.pem", "-CAkey", folder / "root.key", "-CAcreateserial")
+    openssl("req", "-new", *NEW_KEY, "-keyout", key, "-out", request, "-config", config)
+    openssl("x509", "-req", "-in", request, *signer, "-out", certificate, "-days", "30", "-extfile", added)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
 class TestCertificates:
     @pytest.fixture
     def trusted(self, action: Action) -> trustme.CA:
@@ -144,10 +190,10 @@ class TestCertificates:
     def test_an_authority_made_with_openssl_is_trusted_for_the_api_and_behind_a_proxy(
         self, action: Action, tmp_path: Path, form: str
     ) -> None:
-        root = make_root(tmp_path, ROOTS[form])
-        shutil.copy(root.certificate, action.workspace / "root.pem")
-        api = Recorder(RUNNING, tls=root.issue("127.0.0.1"))
-        behind = Recorder(RUNNING, tls=root.issue("192.0.2.1"))
+        make_root(tmp_path, ROOTS[form])
+        shutil.copy(tmp_path / "root.pem", action.workspace)
+        api = Recorder(RUNNING, tls=issued(tmp_path, "127.0.0.1"))
+        behind = Recorder(RUNNING, tls=issued(tmp_path, "192.0.2.1"))
         inputs = {**COLLECT, "ca_bundle": "root.pem", "timeout": "1ms"}
 
         with api.server, behind.server, RawServer(functools.partial(tunnel, to=behind.server.port)) as proxy:

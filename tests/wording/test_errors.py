@@ -24,8 +24,8 @@ from docs_platform_action.outputs import Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.text import clean
 from tests.action import Action, Inputs, Platform
-from tests.archives import REFUSED
 from tests.keys import ADMIN_KEY
+from tests.unit.bundle.test_refused_archives import ARCHIVES
 from tests.unit.http.test_faults import ERRORS, message_of
 from tests.virtual_platform import API_URL, Sent, Trouble, VirtualPlatform
 from tests.virtual_time import VirtualClock
@@ -306,8 +306,8 @@ def _of_jobs(runs: Runs) -> Iterator[ActionError]:
 
 def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
     yield from (runs.faulty("download", fault, SITE) for fault in DOWNLOAD.values())
-    refused = {name: archive for archives in REFUSED.values() for name, archive in archives.items() if name not in SLOW}
-    yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in refused.values())
+    refused = (archive for name, archive in ARCHIVES.items() if name not in SLOW)
+    yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in refused)
     yield runs.failure(SITE, trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError())
     with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError):
         yield runs.failure(SITE)

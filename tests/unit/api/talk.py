@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from admin_api_simulator.faults import Operation
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import ActionError
 from docs_platform_action.http.pacing import Pacer
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from tests.faults import Operation
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import RecordedEvents, http_client
 from tests.virtual_platform import API_URL, Sent, Trouble, VirtualPlatform
@@ -52,18 +52,18 @@ class Talk:
         step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
         return step(request) if callable(step) else step
 
-    def call(self, operation: Operation = Operation.READ_EXPORT, *, deadline: float = math.inf) -> Any:
+    def call(self, operation: Operation = "read_export", *, deadline: float = math.inf) -> Any:
         """Call the API. The deadline is in seconds from now."""
         at = self.clock.monotonic() + deadline
         calls: Mapping[Operation, Callable[[], Any]] = {
-            Operation.START: lambda: self.api.start_export(self.job, {}),
-            Operation.BUNDLE: lambda: self.api.make_bundle(self.job),
-            Operation.READ_AGENT: lambda: self.api.read_agent_job(self.job, deadline=at),
-            Operation.READ_EXPORT: lambda: self.api.read_export(self.job, deadline=at),
+            "start_export": lambda: self.api.start_export(self.job, {}),
+            "make_bundle": lambda: self.api.make_bundle(self.job),
+            "read_agent_job": lambda: self.api.read_agent_job(self.job, deadline=at),
+            "read_export": lambda: self.api.read_export(self.job, deadline=at),
         }
         return calls[operation]()
 
-    def failure(self, operation: Operation = Operation.READ_EXPORT, *, deadline: float = math.inf) -> ActionError:
+    def failure(self, operation: Operation = "read_export", *, deadline: float = math.inf) -> ActionError:
         with pytest.raises(ActionError) as caught:
             self.call(operation, deadline=deadline)
         return caught.value

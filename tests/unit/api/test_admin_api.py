@@ -1,6 +1,7 @@
 """The four operations: what is sent, how long it is retried, and how starts of several jobs wait for each other."""
 
 import math
+import socket
 from typing import Any, Final
 
 import pytest
@@ -11,14 +12,16 @@ from docs_platform_action.errors import BadResponse, StartUnconfirmed, Unavailab
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MIN_ATTEMPT_SECONDS
 from docs_platform_action.job import Job
 from docs_platform_action.models import API, ExportJob
-from tests.faults import FAULTS, Nature, Operation, Row
 from tests.unit.api.talk import DOMAIN, Talk, agent_job
 from tests.virtual_platform import Sent, Trouble
 
-START, READ, BUNDLE, AGENT = Operation.START, Operation.READ_EXPORT, Operation.BUNDLE, Operation.READ_AGENT
+START: Final = "start_export"
+READ: Final = "read_export"
+BUNDLE: Final = "make_bundle"
+AGENT: Final = "read_agent_job"
 DOWN: Final = Fault(status=503)
 REFUSED: Final = ConnectionRefusedError()
-UNKNOWN: Final = next(row.trouble for row in FAULTS if row.name == "name not resolved")
+UNKNOWN: Final = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
 
 class TestRequests:
@@ -104,17 +107,22 @@ def test_the_last_attempt_decides_and_an_attempt_has_the_remaining_time_but_a_mi
 
 
 class TestStarts:
-    @pytest.mark.parametrize("row", [row for row in FAULTS if isinstance(row.trouble, Fault | OSError)], ids=str)
-    def test_one_may_have_been_processed_unless_it_certainly_was_not(self, row: Row) -> None:
-        talk = Talk(row.trouble, tolerance=0.5, job=Job(mode="export", domain=DOMAIN))
+    @pytest.mark.parametrize(
+        ("trouble", "is_unconfirmed"),
+        [
+            *((trouble, False) for trouble in (REFUSED, UNKNOWN, Fault(status=429), Fault(status=403), Fault(status=302), None)),
+            *((Fault(status=503, headers={"Retry-After": asked}), asked == "soon") for asked in ("7", "soon")),
+            *((Fault(status=status), True) for status in (408, 502, 503, 204)),
+            *((Fault(cut="before_response"), True), (Fault(json={"progress": 5}), True)),
+        ],
+        ids=str,
+    )
+    def test_one_may_have_been_processed_unless_it_certainly_was_not(self, trouble: Trouble, is_unconfirmed: bool) -> None:
+        talk = Talk(trouble, tolerance=0.5, job=Job(mode="export", domain=DOMAIN))
 
-        talk.failure(START) if row.nature is not Nature.HARMLESS else talk.call(START)
+        talk.failure(START) if trouble else talk.call(START)
 
-        not_processed = row.nature in {
-            *(Nature.UNREACHED, Nature.UNTRUSTED, Nature.REDIRECT, Nature.ODD_REDIRECT, Nature.REFUSED, Nature.BLOCKED),
-            *(Nature.NOT_PROCESSED, Nature.RETRY_AFTER_TOO_LONG, Nature.HARMLESS),
-        }
-        assert talk.api.is_start_unconfirmed(talk.job) != not_processed
+        assert talk.api.is_start_unconfirmed(talk.job) == is_unconfirmed
 
     def test_an_unclear_failure_after_clear_ones_ends_it_and_it_has_all_its_time(self) -> None:
         talk = Talk(REFUSED, Fault(status=429), Fault(cut="before_response"), None)

@@ -5,16 +5,19 @@ from typing import Any, Final
 import pytest
 
 from admin_api_simulator import Fault
+from admin_api_simulator.faults import Operation
 from docs_platform_action.api.answers import reports_missing_endpoint
 from docs_platform_action.errors import ActionError
 from docs_platform_action.job import Job
-from tests.faults import Operation
 from tests.unit.api.talk import EXPORT_ID, Talk, agent_job
 from tests.virtual_time import BEGINNING
 
 PAGE: Final = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
 RUNNING: Final = Fault(json={"status": "running"})
-START, READ, BUNDLE, AGENT = Operation.START, Operation.READ_EXPORT, Operation.BUNDLE, Operation.READ_AGENT
+START: Final = "start_export"
+READ: Final = "read_export"
+BUNDLE: Final = "make_bundle"
+AGENT: Final = "read_agent_job"
 
 
 def collected_job() -> Job:

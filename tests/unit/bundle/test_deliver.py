@@ -18,7 +18,7 @@ from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import Bundle
 from docs_platform_action.ownership import Owner
-from tests.archives import HOSTILE, SMALL_SITE, Site, tar, zipped
+from tests.archives import SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree
 from tests.unit.bundle.test_stream import Answer, Storage
 from tests.unit.fakes import RecordedEvents, context, http_client
@@ -115,7 +115,7 @@ def test_a_download_that_cannot_be_resumed_begins_again_twice(tmp_path: Path, cu
 def test_a_refused_archive_is_read_to_its_end_and_kept_alone_for_inspection(
     tmp_path: Path, names: dict[str, str], min_pages: int | None, left: set[str]
 ) -> None:
-    archive = HOSTILE["tar that leads out"][0] + bytes(5000)
+    archive = tar_of(entry(b"../outside")) + bytes(5000)
     found = Delivered(tmp_path, answer(archive))
 
     with pytest.raises(InvalidBundle):
