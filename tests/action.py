@@ -94,20 +94,12 @@ class Action:
 
     def run(self, platform: Platform, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
         """Run to the end in the test's process. Without sockets, the virtual clock moves; with them, only pauses take no time."""
-        clock = platform.clock if isinstance(platform, VirtualPlatform) else VirtualClock(real_rate=1.0)
         with (
             other_constants(self.constants),
             mock.patch.dict(os.environ, env or {}, clear=True),
             contextlib.chdir(self.workspace),
         ):
-            return run_in_process(
-                self._inputs(platform, inputs),
-                workspace=self.workspace,
-                clock=clock,
-                platform=platform if isinstance(platform, VirtualPlatform) else None,
-                env=env,
-                debug=self.debug,
-            )
+            return run_in_process(self._inputs(platform, inputs), platform, workspace=self.workspace, env=env, debug=self.debug)
 
     def export(self, platform: Platform, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
         """Run an export of `docs.example.com`, or of the inputs' domain, to the end in the test's process."""
@@ -161,101 +153,70 @@ def run_virtually(
     """Run the whole action to the end in virtual time in a new workspace, whose files are in `left`."""
     given = {"base-url": API_URL, "admin-key": ADMIN_KEY, **inputs}
     with tempfile.TemporaryDirectory(prefix="virtual-run-") as folder:
-        return run_in_process(
-            given,
-            workspace=Path(folder),
-            clock=platform.clock,
-            platform=platform,
-            seed=seed,
-            idle_seconds=idle_seconds,
-            stream=stream,
-        )
+        return run_in_process(given, platform, workspace=Path(folder), seed=seed, idle_seconds=idle_seconds, stream=stream)
 
 
 def run_in_process(
     inputs: Inputs,
+    platform: Platform,
     *,
     workspace: Path,
-    clock: VirtualClock,
-    platform: VirtualPlatform | None = None,
     env: Mapping[str, str] | None = None,
     debug: bool = False,
     seed: int = 1,
     idle_seconds: float = IDLE_SECONDS,
-    stream: io.TextIOBase | None = None,
+    stream: io.StringIO | None = None,
 ) -> Ended:
     """Run the action to the end with the given inputs, and `action.yml`'s defaults for the others."""
     given = with_defaults(inputs, ENTRYPOINT.with_name("action.yml"))
-    has_threads = platform is not None and "\n" in given["domain"].strip()
-    handler = InProcessHandler(clock, idle_seconds=idle_seconds if platform else None, has_threads=has_threads)
-    virtual = in_virtual_time(platform, seed=seed, thread=clock.Thread if has_threads else threading.Thread) if platform else None
     output = stream or io.StringIO()
+    is_virtual = isinstance(platform, VirtualPlatform)
+    clock = platform.clock if isinstance(platform, VirtualPlatform) else VirtualClock(real_rate=1.0)
+    handler = InProcessHandler(clock, idle_seconds=idle_seconds if is_virtual else None)
     with (
         tempfile.TemporaryDirectory(prefix="action-run-") as temporary,
         contextlib.redirect_stderr(io.StringIO()) as stderr,
-        virtual or contextlib.nullcontext(),
+        in_virtual_time(platform, seed) if isinstance(platform, VirtualPlatform) else contextlib.nullcontext(),
     ):
         folder = Path(temporary)
         environment = runner_environment(inputs=given, folder=folder, workspace=workspace, debug=debug) | dict(env or {})
-        exit_code = main.run(environment, output, handler, clock)  # type: ignore[arg-type]  # a text stream
+        exit_code = main.run(environment, output, handler, clock)
         found = ActionRun(
             exit_code=exit_code,
-            stdout=output.getvalue() if isinstance(output, io.StringIO) else "",
+            stdout=output.getvalue(),
             stderr=stderr.getvalue(),
             outputs=parse_outputs(read_text(folder / "output")),
             summary=read_text(folder / "summary"),
-            left=left_files(folder) | (left_files(workspace) if platform else {}),
+            left=left_files(folder) | (left_files(workspace) if is_virtual else {}),
         )
     return ended_of(found, key=trimmed(environment.get("INPUT_ADMIN-KEY", "")))
 
 
 class InProcessHandler(SignalHandler):
-    """Runs the work without handling signals; in virtual time, also the main thread's idle loop.
+    """Runs the work without handling signals; in virtual time, as a thread of the clock, which reports its progress."""
 
-    They are threads of the clock if the work starts threads; otherwise the idle loop runs in the pauses of the work.
-    """
-
-    def __init__(self, clock: VirtualClock, *, idle_seconds: float | None = None, has_threads: bool = False) -> None:
+    def __init__(self, clock: VirtualClock, *, idle_seconds: float | None = None) -> None:
         """Leave the process's signal handlers alone."""
         self._clock = clock
         self._idle_seconds = idle_seconds
-        self._has_threads = has_threads
 
     def run(self, work: Work) -> None:
         if self._idle_seconds is None:
             work.run()
-        elif not self._has_threads:
-            self._clock.call_every(self._idle_seconds, work.tick)
-            work.run()
         else:
-            self._run_beside(work, self._idle_seconds)
-
-    def _run_beside(self, work: Work, idle_seconds: float) -> None:
-        over = threading.Event()
-
-        def main_thread() -> None:
-            while not over.is_set():
-                self._clock.sleep(idle_seconds)
-                work.tick()
-
-        def until_over() -> None:
-            try:
-                work.run()
-            finally:
-                over.set()
-
-        self._clock.run(until_over, main_thread)
+            self._clock.call_every(self._idle_seconds, work.tick)
+            self._clock.run(work.run)
 
 
 @contextlib.contextmanager
-def in_virtual_time(platform: VirtualPlatform, *, seed: int, thread: type[threading.Thread]) -> Iterator[None]:
+def in_virtual_time(platform: VirtualPlatform, seed: int) -> Iterator[None]:
     """Replace the action's transport and threads with virtual ones, and seed its random numbers."""
     random_state = random.getstate()
     random.seed(seed)
     with (
         mock.patch.object(main, "Transport", return_value=platform),
         mock.patch.object(main, "create_ssl_context", return_value=None),  # reading all authorities takes longer than a run
-        mock.patch.object(runner, "threading", SimpleNamespace(Lock=threading.Lock, Thread=thread)),
+        mock.patch.object(runner, "threading", SimpleNamespace(Lock=threading.Lock, Thread=platform.clock.Thread)),
     ):
         try:
             yield

@@ -8,7 +8,7 @@ rules, which ignore invisible characters: each line is read with and without the
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,7 +27,11 @@ IGNORABLE: Final = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\uf
 _DATA = (("%0D", "\r"), ("%0A", "\n"), ("%25", "%"))
 _PROPERTY = (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%"))
 _OLD = (("%3B", ";"), ("%0D", "\r"), ("%0A", "\n"), ("%5D", "]"), ("%25", "%"))
-Escapes = tuple[tuple[str, str], ...]
+_FORMS: Final = (
+    (re.compile(r"^\s*::(.*?)::(.*)$"), ",", _PROPERTY, _DATA),
+    (re.compile(r"##\[(.*?)\](.*)$"), ";", _OLD, _OLD),
+)
+"""Each form with the separator of its properties, and the escapes of properties and values, in the order of decoding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +66,15 @@ def lines_of(stream: str) -> list[str]:
 
 
 def _command_in(line: str, names: set[str]) -> Command | None:
-    variants = (line, _visible(line))
-    return next((found for variant in variants for found in (_new(variant, names), _old(variant, names)) if found), None)
+    for variant in (line, _visible(line)):
+        for form, separator, of_properties, of_values in _FORMS:
+            if found := form.search(variant):
+                name, _, properties = found[1].partition(" ")
+                if name.lower() in names:
+                    pairs = (pair.partition("=") for pair in properties.strip().split(separator))
+                    decoded = {key: _decoded(text, of_properties) for key, _, text in pairs if key and text}
+                    return Command(name=name, properties=decoded, value=_decoded(found[2], of_values))
+    return None
 
 
 def _visible(line: str) -> str:
@@ -74,36 +85,7 @@ def _visible(line: str) -> str:
     return "".join(character for character in shaped if character == "\t" or not unicodedata.category(character).startswith("C"))
 
 
-def _new(line: str, names: set[str]) -> Command | None:
-    line = line.lstrip()
-    end = line.find("::", 2)
-    if not line.startswith("::") or end < 0:
-        return None
-    name, _, properties = line[2:end].partition(" ")
-    if name.lower() not in names:
-        return None
-    return Command(name=name, properties=dict(_pairs(properties.strip(), ",", _PROPERTY)), value=_decoded(line[end + 2 :], _DATA))
-
-
-def _old(line: str, names: set[str]) -> Command | None:
-    begin = line.find("##[")
-    end = line.find("]", begin)
-    if begin < 0 or end < 0:
-        return None
-    name, _, properties = line[begin + 3 : end].partition(" ")
-    if name.lower() not in names:
-        return None
-    return Command(name=name, properties=dict(_pairs(properties, ";", _OLD)), value=_decoded(line[end + 1 :], _OLD))
-
-
-def _pairs(text: str, separator: str, escapes: Escapes) -> Iterator[tuple[str, str]]:
-    for pair in text.split(separator):
-        name, _, value = pair.lstrip("=").partition("=")
-        if name and value:
-            yield name, _decoded(value, escapes)
-
-
-def _decoded(text: str, escapes: Escapes) -> str:
+def _decoded(text: str, escapes: Iterable[tuple[str, str]]) -> str:
     for code, character in escapes:
         text = text.replace(code, character)
     return text

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,10 @@ ENTRYPOINT = Path(__file__).parents[1] / "entrypoint.py"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
-    """The result of a run, as the runner and people see it; `left` are the other files in the runner's folders."""
+class Ended(ActionRun):
+    """The result of a run, as the runner and people see it."""
 
-    exit_code: int
-    stdout: str
-    stderr: str
-    outputs: Mapping[str, str]
-    summary: str
     key: str = ADMIN_KEY
-    left: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def commands(self) -> list[Command]:
@@ -80,15 +73,7 @@ def ended_of(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
             without_key(text, key)
         for content in run.left.values():
             without_key(content.decode("latin-1"), key)
-    return Ended(
-        exit_code=run.exit_code,
-        stdout=run.stdout,
-        stderr=run.stderr,
-        outputs=run.outputs,
-        summary=run.summary,
-        key=key,
-        left=run.left,
-    )
+    return Ended(**vars(run), key=key)
 
 
 def without_key(text: str, key: str = ADMIN_KEY) -> str:

@@ -3,83 +3,56 @@
 import contextlib
 import re
 import socket
+import socketserver
 import ssl
 import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 Handler = Callable[[socket.socket], None]
 
 
-class RawServer:
+class RawServer(socketserver.ThreadingTCPServer):
     """Listens on a loopback port and calls `handle` with each connection in a new thread.
 
     Leaving `with` shuts down every connection, so a waiting handler reads the end of the stream.
     """
 
+    request_queue_size = 100
+
     def __init__(self, handle: Handler, *, tls: ssl.SSLContext | None = None) -> None:
-        self._handle = handle
-        self._tls = tls
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listening.getsockname()[1]
+        super().__init__(("127.0.0.1", 0), socketserver.BaseRequestHandler)
+        self.port: int = self.server_address[1]
         self.base_url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
-        self._connections: list[socket.socket] = []
-        self._threads = [threading.Thread(target=self._accept)]
-        self._lock = threading.Lock()
-        self._closing = False
+        self._handle, self._tls = handle, tls
+        self._accepted: list[socket.socket] = []
 
     @property
     def connections(self) -> int:
         """The number of connections so far."""
-        with self._lock:
-            return len(self._connections)
+        return len(self._accepted)
+
+    def get_request(self) -> Any:
+        connection, address = super().get_request()
+        if self._tls is not None:  # the first read makes the handshake, in the connection's own thread
+            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        self._accepted.append(connection)
+        return connection, address
+
+    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  # the base class's signature
+        with contextlib.suppress(OSError):  # the client has gone, or does not trust the certificate
+            self._handle(request)
 
     def __enter__(self) -> Self:
-        self._threads[0].start()
+        threading.Thread(target=self.serve_forever, args=(0.01,)).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        with self._lock:
-            self._closing = True
-            for connection in self._connections:
-                with contextlib.suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
-        self._listening.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join()
-        self._listening.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listening.accept()
-            except OSError:
-                return
-            with self._lock:
-                self._connections.append(connection)
-                if self._closing:
-                    connection.shutdown(socket.SHUT_RDWR)
-                thread = threading.Thread(target=self._serve, args=(connection, len(self._connections) - 1))
-                self._threads.append(thread)
-                thread.start()
-
-    def _serve(self, connection: socket.socket, number: int) -> None:
-        client_errors = contextlib.suppress(ConnectionError, BrokenPipeError, ssl.SSLError, TimeoutError)
-        with contextlib.closing(connection), client_errors:
-            if self._tls is None:
-                self._handle(connection)
-                return
-            with self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False) as secured:
-                with self._lock:
-                    self._connections[number] = secured
-                    if self._closing:
-                        return
-                secured.do_handshake()
-                self._handle(secured)
-                with contextlib.suppress(ValueError, OSError):  # the handler may have ended the connection
-                    secured.settimeout(0)  # only to send close_notify, not to wait for the client's
-                    secured.unwrap()
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        for connection in self._accepted:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        self.server_close()  # waits for the handlers
 
 
 def read_request(connection: socket.socket) -> bytes:

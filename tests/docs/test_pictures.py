@@ -14,7 +14,7 @@ from docs.pictures.runs import SCENES, summary_of
 from docs_platform_action.job import RUN
 from docs_platform_action.report.timeline import timeline_of
 from tests.engine import skip_or_fail
-from tests.gfm import page_of
+from tests.gfm import diagrams, page_of
 from tests.unit.report.samples import NOW, cancelled, failed, good, phases
 from tests.virtual_time import NOON
 
@@ -43,7 +43,7 @@ def test_mermaid_draws_the_timeline_of_every_run() -> None:
     node = Path(sys.executable).with_name("node")
     if not node.exists() or not (ROOT / "tests" / "node_modules" / "mermaid").exists():
         skip_or_fail("Tests of diagrams need Node and Mermaid, which `make installed` installs.")
-    texts = [page_of(timeline_of(jobs, now=NOON, monotonic=NOW)).diagrams()[0] for jobs in RUNS.values()]
+    texts = [diagrams(page_of(timeline_of(jobs, now=NOON, monotonic=NOW)))[0] for jobs in RUNS.values()]
 
     done = subprocess.run(
         [node, Path(__file__).with_name("read_diagrams.mjs")],

@@ -14,7 +14,7 @@ import yaml
 from admin_api_simulator import Fault, Simulator
 from tests.action import Action
 from tests.commands import commands_in, lines_of
-from tests.gfm import page_of
+from tests.gfm import page_of, tables, tags
 from tests.hostile import COMMANDS, HARMFUL, UNSEEN
 from tests.virtual_platform import STORAGE_URL, VirtualPlatform
 from tests.virtual_time import VirtualClock
@@ -136,8 +136,8 @@ def test_a_text_of_a_server_is_shown_and_not_interpreted(action: Action, name: s
         assert not UNSEEN.search(ended.stdout + ended.summary)
         assert all(len(line) < 20_000 and "##[" not in line for line in lines_of(ended.stdout))
         page = page_of(ended.summary)
-        assert page.tags() <= TAGS | ({"a"} if "prLink" in ended.outputs else set())
-        assert len(page.all("h3")) == 1
+        assert tags(page) <= TAGS | ({"a"} if "prLink" in ended.outputs else set())
+        assert len(page.findall("h3")) == 1
         if subject.output and text.isprintable():
             assert ended.outputs[subject.output].strip() == text.strip()
         if "valuesFile" in ended.outputs:
@@ -153,5 +153,5 @@ def test_with_several_domains_it_is_not_interpreted_either(action: Action) -> No
 
     names = Counter(command.name for command in ended.commands)
     assert names == Counter(group=2, endgroup=2, error=2)
-    assert len(page_of(ended.summary).tables()[0]) == 1 + 2
+    assert len(tables(page_of(ended.summary))[0]) == 1 + 2
     assert not UNSEEN.search(ended.stdout + ended.summary)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from docs_platform_action import text
-from tests.gfm import page_of
+from tests.gfm import page_of, tables, tags
 from tests.hostile import HARMFUL
 from tests.virtual_time import NOON
 
@@ -44,15 +44,15 @@ class TestClean:
 class TestMarkdown:
     @pytest.mark.parametrize("foreign", HARMFUL)
     def test_a_page_shows_a_text_literally(self, foreign: str) -> None:
-        (table,) = page_of(f"| a |\n| - |\n| {text.markdown(foreign)} |\n").tables()
+        (table,) = tables(page_of(f"| a |\n| - |\n| {text.markdown(foreign)} |\n"))
         page = page_of(f"x {text.markdown(foreign)}")
 
         assert " ".join(table[1][0].split()) == " ".join(text.clean(foreign).split())
-        assert page.tags() <= {"p"}
+        assert tags(page) <= {"p"}
 
     @pytest.mark.parametrize("foreign", ["- a", "1. a", "12) a", "--- ", "-"])
     def test_no_list_and_no_rule_begins(self, foreign: str) -> None:
-        assert page_of(text.markdown(foreign)).tags() <= {"p"}
+        assert tags(page_of(text.markdown(foreign))) <= {"p"}
 
     @pytest.mark.parametrize(
         ("url", "target"),

@@ -17,6 +17,7 @@ from unittest import mock
 from admin_api_simulator import ExportPlan, Fault, Simulator
 from docs_platform_action import main
 from docs_platform_action.bundle import staging
+from docs_platform_action.bundle.pipe import Pipe
 from docs_platform_action.errors import ActionError, internal_error
 from docs_platform_action.inputs import paths
 from docs_platform_action.job import Job
@@ -309,7 +310,7 @@ def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
     refused = (archive for name, archive in ARCHIVES.items() if name not in SLOW)
     yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in refused)
     yield runs.failure(SITE, trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError())
-    with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError):
+    with mock.patch.object(Pipe, "start", side_effect=RuntimeError):
         yield runs.failure(SITE)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import pytest
 
@@ -10,7 +11,7 @@ from docs_platform_action.errors import JobFailed, Rejected, TimedOut
 from docs_platform_action.job import BUNDLE, DOWNLOAD, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, write_summary
-from tests.gfm import Element, page_of
+from tests.gfm import alerts, diagrams, page_of, tables, text_of
 from tests.unit.report.samples import NOW, URL, cancelled, failed, good, page, phases, summary
 from tests.unit.report.test_console import Log
 from tests.virtual_time import NOON
@@ -22,20 +23,20 @@ def parsed(*jobs: Job) -> Element:
 
 def top_level(read: Element) -> list[str]:
     """Return the tags of the elements that are in no other one."""
-    return [child.tag for child in read.children if isinstance(child, Element)]
+    return [child.tag for child in read]
 
 
 def rows(job: Job) -> dict[str, str]:
     """Return the table of a page of one job."""
-    (table,) = parsed(job).tables()
+    (table,) = tables(parsed(job))
     return {row[0]: row[1] for row in table}
 
 
 class TestOneJob:
     def test_its_page_is_a_headline_and_a_table_and_with_a_failure_an_alert_between_them(self) -> None:
-        ((kind, text),) = parsed(failed()).alerts()
+        ((kind, text),) = alerts(parsed(failed()))
 
-        assert (top_level(parsed(good())), parsed(good()).diagrams()) == (["h3", "table"], [])
+        assert (top_level(parsed(good())), diagrams(parsed(good()))) == (["h3", "table"], [])
         assert top_level(parsed(failed())) == ["h3", "blockquote", "table"]
         assert kind == "CAUTION"
         assert all(part in text for part in ("no such page (a_b)", "A cause.", "Set timeout.", "job-failed", "7f3a"))
@@ -45,7 +46,7 @@ class TestOneJob:
         job = Job(mode="agent", project_id="prj", job_id="aj", reading=AgentJob(status="completed", ref="main", pr_link=link))
 
         assert {"Agent job": "aj", "Branch": "main", "Pull request": f"{link.partition('?')[0]}?…"}.items() <= rows(job).items()
-        assert parsed(job).all("a")[0].attributes["href"] == link
+        assert [found.get("href") for found in parsed(job).iter("a")][:1] == [link]
 
     @pytest.mark.parametrize(
         ("steps", "shown"),
@@ -97,22 +98,22 @@ class TestSeveral:
     def test_github_reads_it_as_one_table_a_diagram_and_a_block_for_each(self) -> None:
         read = parsed(good(), failed(), cancelled())
 
-        overview, *details = read.tables()
-        assert ([len(row) for row in overview], len(read.diagrams())) == ([6] * 4, 1)
-        assert [len(block.all("table")) for block in read.all("details")] == [1, 1, 1]
+        overview, *details = tables(read)
+        assert ([len(row) for row in overview], len(diagrams(read))) == ([6] * 4, 1)
+        assert [len([*block.iter("table")]) for block in read.iter("details")] == [1, 1, 1]
         assert [table[1] for table in details] == [["Job", "se_2"], ["Job", "se_2"], ["Job", "se_1"]]
 
     def test_one_failure_of_all_that_failed_is_explained_once_and_different_ones_below(self) -> None:
         same = parsed(*(failed(failure=Rejected("no", request_id=f"r-{number}")) for number in range(3)), good())
         different = parsed(*(failed(failure=Rejected(f"no {number}")) for number in range(3)), cancelled())
 
-        ((_, alert),) = different.alerts()
-        assert (len(same.alerts()), same.text.count("What happened:")) == (1, 1)
+        ((_, alert),) = alerts(different)
+        assert (len(alerts(same)), text_of(same).count("What happened:")) == (1, 1)
         assert (alert.count("api.example.com"), "sdk.example.com" in alert) == (3, False)
-        assert ["What happened:" in block.text for block in different.all("details")][:3] == [True] * 3
+        assert ["What happened:" in text_of(block) for block in different.iter("details")][:3] == [True] * 3
 
     def test_of_many_that_failed_ten_are_named_and_the_rest_counted(self) -> None:
-        ((_, text),) = parsed(*(failed(f"d{number}.example.com", failure=TimedOut("late")) for number in range(100))).alerts()
+        ((_, text),) = alerts(parsed(*(failed(f"d{number}.example.com", failure=TimedOut("late")) for number in range(100))))
 
         assert (text.count(".example.com"), "and 90 more" in text) == (10, True)
 
@@ -129,7 +130,7 @@ class TestSeveral:
         ],
     )
     def test_a_row_has_the_result_and_the_last_status_if_it_says_more(self, job: Job, result: str) -> None:
-        assert parsed(job, good()).tables()[0][1][1] == result
+        assert tables(parsed(job, good()))[0][1][1] == result
 
 
 class TestSize:
