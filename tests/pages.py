@@ -3,7 +3,6 @@
 Links to files and sections of the repository lead to existing ones, pictures have an alternative text, and no page is too long.
 """
 
-import itertools
 import os
 import re
 import sys
@@ -13,8 +12,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+import cmarkgfm
+from cmarkgfm.cmark import Options
 
 ROOT: Final = Path(__file__).parents[1]
 
@@ -25,27 +24,37 @@ MAX_WORDS: Final = {"README.md": 2200, "docs/evidence/reliability.md": 600, "tes
 """The maximum number of words of pages, as `wc -w` counts them."""
 
 
-class _Html(HTMLParser):
-    """The links, anchors and alternative texts of a piece of HTML."""
+class Page(HTMLParser):
+    """The links, anchors and alternative texts of a page, read with GitHub's Markdown parser."""
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, markdown: str) -> None:
         super().__init__()
         self.links: list[str] = []
         self.anchors: list[str] = []
         self.alternatives: list[str] = []
-        self.feed(html)
-        self.close()
+        self._heading: str | None = None
+        self.feed(cmarkgfm.markdown_to_html_with_extensions(markdown, Options.CMARK_OPT_UNSAFE, extensions=["table"]))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: text or "" for name, text in attrs}
+        if re.fullmatch("h[1-6]", tag):
+            self._heading = ""
         if tag == "img":
-            self.alternatives.append(dict(attrs).get("alt") or "")
-        for name, value in attrs:
-            if name in {"href", "src"}:
-                self.links.append(value or "")
-            elif name == "srcset":
-                self.links += [candidate.split()[0] for candidate in (value or "").split(",")]
-            elif name in {"id", "name"}:
-                self.anchors.append(value or "")
+            self.alternatives.append(found.get("alt", ""))
+        self.links += [found[name] for name in ("href", "src") if name in found]
+        self.links += [candidate.split()[0] for candidate in found.get("srcset", "").split(",") if candidate]
+        self.anchors += [found[name] for name in ("id", "name") if name in found]
+
+    def handle_data(self, data: str) -> None:
+        if self._heading is not None:
+            self._heading += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._heading is not None and re.fullmatch("h[1-6]", tag):
+            anchor = re.sub(r"[^\w\- ]", "", self._heading.lower()).replace(" ", "-")
+            same = sum(re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", other) is not None for other in self.anchors)
+            self.anchors.append(f"{anchor}-{same}" if same else anchor)
+            self._heading = None
 
 
 def markdown_pages() -> Iterator[Path]:
@@ -55,52 +64,31 @@ def markdown_pages() -> Iterator[Path]:
         yield from (Path(folder, name) for name in files if name.endswith(".md"))
 
 
-def parts_of(markdown: str) -> Iterator[tuple[int, Token]]:
-    """Yield the parts of a page with their lines."""
-    for token in MarkdownIt("commonmark").enable("table").parse(markdown):
-        line = token.map[0] + 1 if token.map else 1
-        yield from ((line, part) for part in (token, *(token.children or ())))
-
-
-def anchors(markdown: str) -> set[str]:
-    """Return the anchors that GitHub creates for the headings, and those in HTML."""
-    found: list[str] = []
-    tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
-    for opening, heading in itertools.pairwise(tokens):
-        if opening.type == "heading_open":
-            text = "".join(child.content for child in heading.children or () if child.type in {"text", "code_inline"})
-            anchor = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
-            same = sum(re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", other) is not None for other in found)
-            found.append(f"{anchor}-{same}" if same else anchor)
-    html = [_Html(part.content).anchors for _, part in parts_of(markdown) if part.type.startswith("html")]
-    return {*found, *itertools.chain(*html)}
-
-
-def findings(page: Path, markdown: str) -> Iterator[str]:
+def findings(file: Path, markdown: str) -> Iterator[str]:
     """Yield a line for each link that leads nowhere, and for each picture without an alternative text."""
-    for line, part in parts_of(markdown):
-        where = f"{page.relative_to(ROOT)}:{line}"
-        html = _Html(part.content) if part.type.startswith("html") else _Html("")
-        targets = [str(part.attrs[name]) for name in ("href", "src") if name in part.attrs] + html.links
-        yield from (f"{where}: {target}: {problem}" for target in targets if (problem := problem_of(page, markdown, target)))
-        if (part.type == "image" and not part.content) or "" in html.alternatives:
-            yield f"{where}: a picture without an alternative text"
+    page = Page(markdown)
+    for target in page.links:
+        if problem := problem_of(file, page, target):
+            yield f"{file.relative_to(ROOT)}: {target}: {problem}"
+    if "" in page.alternatives:
+        yield f"{file.relative_to(ROOT)}: a picture without an alternative text"
 
 
-def problem_of(page: Path, markdown: str, target: str) -> str | None:
+def problem_of(file: Path, page: Page, target: str) -> str | None:
     """Return what is wrong with the target of a link, if anything is. Other sites are not requested."""
     if found := re.fullmatch(rf"{ADDRESS}(?:/(?:blob|tree)/main/|(?=#))(.+)", target):
-        page, target = ROOT / "README.md", found[1] if found[1][0] != "#" else f"README.md{found[1]}"
+        file, target = ROOT / "README.md", found[1] if found[1][0] != "#" else f"README.md{found[1]}"
     parts = urlsplit(target)
     if parts.scheme:
         is_loopback = parts.hostname in {"localhost", "127.0.0.1", "::1"}
         return None if parts.scheme == "https" or is_loopback else "not https"
-    file = page.parent / unquote(parts.path) if parts.path else page
-    if not file.exists() or not file.resolve().is_relative_to(ROOT):
+    linked = file.parent / unquote(parts.path) if parts.path else file
+    if not linked.exists() or not linked.resolve().is_relative_to(ROOT):
         return "no such file"
     if not parts.fragment:
         return None
-    return None if parts.fragment in anchors(file.read_text("utf-8") if parts.path else markdown) else "no such section"
+    anchors = (Page(linked.read_text("utf-8")) if parts.path else page).anchors
+    return None if parts.fragment in anchors else "no such section"
 
 
 def all_findings() -> Iterator[str]:
