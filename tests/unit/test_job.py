@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from docs_platform_action.errors import Cancelled
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import QUEUE, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle, ExportJob
@@ -74,29 +73,7 @@ class TestReadings:
         assert (Phase(name="x", began_at=1.0).seconds(4.0), job.phases[0].seconds(9.0)) == (3.0, 2.0)
 
 
-@pytest.mark.parametrize(
-    ("known", "unconfirmed", "details"),
-    [({}, True, 1), ({}, False, 1), ({"job_id": "se_1"}, False, 0), ({"job_id": "se_1"}, True, 1)],
-)
-def test_a_cancel_ends_the_job_and_says_what_may_be_running(known: dict[str, Any], unconfirmed: bool, details: int) -> None:
-    job = export(began_at=1.0, **known)
-    job.start_phase(RUN, 1.0)
-
-    job.cancel("SIGTERM", 8.0, is_start_unconfirmed=unconfirmed)
-
-    assert isinstance(job.failure, Cancelled)
-    assert ("0:07" in job.failure.summary, "SIGTERM" in job.failure.cause) == (True, True)
-    assert (len(job.failure.details), job.ended_at, job.phases[0].ended_at) == (details, 8.0, 8.0)
-    assert any("dashboard" in detail for detail in job.failure.details) == unconfirmed
-
-
 class TestResult:
-    def test_it_has_every_key_and_unknown_values_are_null(self) -> None:
-        result = Job(mode=None).result(0.0)
-
-        assert {name for name, value in result.items() if value is not None} == {"durationSeconds"}
-        assert len(result) == 22
-
     def test_an_agent_job_has_its_own_fields_on_one_line_each(self) -> None:
         known = {"repository": "r", "ref": "main", "model": "m", "created_at": "c", "archived_at": "a"}
         reading = AgentJob(status="archived\n::error::x", pr_link="https://git.example.com/7", **known)

@@ -136,9 +136,3 @@ def test_only_a_late_second_signal_ends_the_process(
     receive(signal.SIGTERM)
 
     assert ended == exits
-
-
-def test_further_signals_can_be_ignored(handler: SignalHandler) -> None:
-    handler.ignore()
-
-    assert [signal.getsignal(number) for number in SIGNALS] == [signal.SIG_IGN] * 2

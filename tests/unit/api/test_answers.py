@@ -40,24 +40,6 @@ def text_of(error: ActionError) -> str:
     return "\n".join([error.summary, *error.details, error.cause, error.remedy])
 
 
-@pytest.mark.parametrize(
-    ("operation", "status", "tolerance", "reason", "requests"),
-    [
-        (AGENT, 499, 60, "rejected", 1),
-        (BUNDLE, 202, 60, "unavailable", 7),
-        (READ, 404, 60, "not-found", 6),
-        (READ, 404, 5, "not-found", 4),
-    ],
-)
-def test_a_status_is_final_or_retried(operation: Operation, status: int, tolerance: float, reason: str, requests: int) -> None:
-    talk = talk_of(operation, Fault(status=status, json={"error": "no theme"}), tolerance=tolerance)
-
-    error = talk.failure(operation)
-
-    assert (error.failure_reason, len(talk.sent)) == (reason, requests)
-    assert "no theme" in text_of(error)
-
-
 @pytest.mark.parametrize("job", [Job(mode="export", job_id="se_1", started_at=BEGINNING), collected_job()], ids=str)
 def test_a_job_that_was_started_or_collected_may_be_unknown_for_30_s(job: Job) -> None:
     talk = Talk(Fault(status=404), job=job)

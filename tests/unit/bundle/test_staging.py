@@ -56,18 +56,6 @@ def test_what_is_not_published_is_removed_with_the_folders_that_only_it_used(sta
     assert read_tree(tmp_path) == {"a": None, "a/other": b""}
 
 
-def test_a_published_one_replaces_a_file_or_an_empty_folder(stage: Stage, tmp_path: Path) -> None:
-    target = tmp_path / "result"
-    with stage(target) as first:
-        is_folder = first.path.is_dir()
-    target.mkdir() if is_folder else target.write_bytes(b"old")
-    with stage(target) as result:
-        fill(result)
-        result.publish()
-
-    assert read_tree(tmp_path) == ({"result": None, "result/index.html": b""} if is_folder else {"result": b"new"})
-
-
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(tmp_path: Path, is_folder: bool) -> None:
     with staged(tmp_path / "result", is_folder=is_folder) as result:

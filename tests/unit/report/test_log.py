@@ -48,14 +48,6 @@ def test_a_link_is_shown_without_its_query(event: str) -> None:
     assert "X-Signature" not in job.stream.getvalue()
 
 
-def test_why_a_link_is_replaced_is_said_at_once() -> None:
-    job = logged()
-
-    job.log.link_expired(job.jobs[0], "It expires in 5 s")
-
-    assert job.lines[0].strip().startswith("It expires in 5 s. ")
-
-
 @pytest.mark.parametrize(
     ("readings", "count"),
     [
@@ -107,17 +99,6 @@ class TestStall:
         job.read(0, "running", 57, 231)
 
         assert len(annotated(job)) == 1
-
-
-@pytest.mark.parametrize(("seconds", "count"), [(54, 0), (55, 1)])
-def test_a_heartbeat_comes_after_a_silence_which_any_line_breaks(seconds: float, count: int) -> None:
-    job = logged()
-    job.clock.advance(50)
-    job.log.values_written(job.jobs[0])
-
-    job.heartbeat(seconds)
-
-    assert len(job.lines) == 1 + count
 
 
 class TestStorage:
