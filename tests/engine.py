@@ -19,16 +19,8 @@ LABEL = "docs-platform-action-tests"
 JOB_IMAGE = "act-job:latest"
 EXAMPLES_JOB_IMAGE = "act-job-examples:latest"
 PUBLISHED = (
-    ".dockerignore",
-    "Dockerfile",
-    "LICENSE",
-    "Makefile",
-    "README.md",
-    "action.yml",
-    "entrypoint.py",
-    "pyproject.toml",
-    "requirements",
-    "src",
+    *(".dockerignore", "Dockerfile", "LICENSE", "Makefile", "README.md", "action.yml", "entrypoint.py", "pyproject.toml"),
+    *("requirements", "src"),
 )
 """The files that are published as the action, including the simulator, so that tests can check that it stays out of the image."""
 
@@ -46,8 +38,7 @@ def need_act() -> str:
 
 def need_installed(program: str, what: str) -> str:
     """Return the path of a program of the development dependencies; skip if it is missing, or fail if it is required."""
-    beside = Path(sys.executable).with_name(program)
-    found = str(beside) if beside.exists() else shutil.which(program)
+    found = shutil.which(program, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if found is None:
         skip_or_fail(f"{what} need {program}, which `make .venv/installed` puts into the virtual environment.")
     return found
@@ -87,10 +78,8 @@ def build_image(tag: str, context: Path | IO[bytes], *arguments: str) -> None:
     """Build an image from a folder or an archive, with build arguments such as `NAME=value`."""
     # the only network that every supported engine has
     command = ["build", "--network=host", "--tag", tag, *(f"--build-arg={argument}" for argument in arguments)]
-    if isinstance(context, Path):
-        docker(*command, str(context), timeout_seconds=600)
-    else:
-        docker(*command, "-", timeout_seconds=600, stdin=context)
+    source, stdin = (str(context), None) if isinstance(context, Path) else ("-", context)
+    docker(*command, source, timeout_seconds=600, stdin=stdin)
 
 
 def remove_image(tag: str) -> None:
@@ -152,21 +141,13 @@ def remove_labelled_containers(label: str) -> None:
 
 @functools.cache
 def _engine_problem() -> str | None:
-    if shutil.which("docker") is None:
-        return "there is no docker command"
     try:
-        version = subprocess.run(
-            ["docker", "version", "--format", "{{.Server.Version}}"],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
+        done = subprocess.run(["docker", "version"], capture_output=True, text=True, timeout=30, check=False)
+    except FileNotFoundError:
+        return "there is no docker command"
     except subprocess.TimeoutExpired:
         return "the engine did not respond within 30 s"
-    if version.returncode == 0:
-        return None
-    return (version.stderr.strip() or "docker version failed").splitlines()[-1].rstrip(".")
+    return (done.stderr.strip() or "docker version failed").splitlines()[-1].rstrip(".") if done.returncode else None
 
 
 def skip_or_fail(reason: str) -> NoReturn:

@@ -30,23 +30,20 @@ def need_registry_tools() -> None:
 def registry(folder: Path) -> Iterator[str]:
     """Serve a registry from a folder, and return its host and port. Engines accept http from a loopback address."""
     folder.mkdir(parents=True, exist_ok=True)
-    settings = folder / "registry.yml"
-    settings.write_text(
-        json.dumps(  # JSON is YAML
-            {
-                "version": 0.1,
-                "storage": {"filesystem": {"rootdirectory": str(folder / "images")}},
-                "http": {"addr": "127.0.0.1:0"},
-            }
-        )
-    )
-    log = folder / LOG_NAME
+    storage = {"filesystem": {"rootdirectory": str(folder / "images")}}
+    settings, log = folder / "registry.yml", folder / LOG_NAME
+    settings.write_text(json.dumps({"version": 0.1, "storage": storage, "http": {"addr": "127.0.0.1:0"}}))  # JSON is YAML
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            ["docker-registry", "serve", str(settings)], stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
+            ["docker-registry", "serve", settings], stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT
         )
     try:
-        yield _wait_for_address(log, process)
+        deadline = time.monotonic() + START_SECONDS
+        while not (found := re.search(r"listening on (127\.0\.0\.1:\d+)", log.read_text())):
+            has_time = process.poll() is None and time.monotonic() < deadline
+            assert has_time, f"the registry did not start:\n{log.read_text()}"
+            time.sleep(0.05)
+        yield found[1]
     finally:
         process.terminate()
         process.wait(timeout=START_SECONDS)
@@ -64,9 +61,9 @@ def manifest(image: str) -> tuple[str, dict[str, Any]]:
 
 
 def descriptor(image: str) -> dict[str, Any]:
-    """Return what an index says about the manifest of an image in a registry: its media type, size and digest."""
+    """Return what an index says about the manifest of an image in a registry."""
     raw = _raw_manifest(image)
-    return {"mediaType": json.loads(raw)["mediaType"], "size": len(raw), "digest": _digest(raw)}
+    return _described(raw, json.loads(raw)["mediaType"])
 
 
 def add_blob(repository: str, content: bytes, media_type: str) -> dict[str, Any]:
@@ -75,24 +72,23 @@ def add_blob(repository: str, content: bytes, media_type: str) -> dict[str, Any]
     upload.raise_for_status()
     location = urljoin(upload.url, upload.headers["Location"])
     requests.put(location, params={"digest": _digest(content)}, data=content, timeout=60).raise_for_status()
-    return {"mediaType": media_type, "size": len(content), "digest": _digest(content)}
+    return _described(content, media_type)
 
 
 def add_manifest(repository: str, manifest: dict[str, Any], tag: str | None = None) -> dict[str, Any]:
     """Upload a manifest or an index, and return its descriptor. Without a tag it has only its digest."""
     content, media_type = json.dumps(manifest).encode(), manifest["mediaType"]
     address = f"{_api(repository)}/manifests/{tag or _digest(content)}"
-    response = requests.put(address, data=content, headers={"Content-Type": media_type}, timeout=60)
-    assert response.status_code == 201, response.text
-    return {"mediaType": media_type, "size": len(content), "digest": _digest(content)}
+    requests.put(address, data=content, headers={"Content-Type": media_type}, timeout=60).raise_for_status()
+    return _described(content, media_type)
 
 
 def _raw_manifest(image: str) -> bytes:
-    done = subprocess.run(
-        ["skopeo", "inspect", "--raw", "--tls-verify=false", f"docker://{image}"], capture_output=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
+    return subprocess.check_output(["skopeo", "inspect", "--raw", "--tls-verify=false", f"docker://{image}"], timeout=60)
+
+
+def _described(content: bytes, media_type: str) -> dict[str, Any]:
+    return {"mediaType": media_type, "size": len(content), "digest": _digest(content)}
 
 
 def _digest(content: bytes) -> str:
@@ -102,12 +98,3 @@ def _digest(content: bytes) -> str:
 def _api(repository: str) -> str:
     host, _, name = repository.partition("/")
     return f"http://{host}/v2/{name}"
-
-
-def _wait_for_address(log: Path, process: "subprocess.Popen[bytes]") -> str:
-    deadline = time.monotonic() + START_SECONDS
-    while not (found := re.search(r"listening on (127\.0\.0\.1:\d+)", log.read_text())):
-        assert process.poll() is None, f"the registry ended at its start:\n{log.read_text()}"
-        assert time.monotonic() < deadline, f"the registry did not start within {START_SECONDS:g} s:\n{log.read_text()}"
-        time.sleep(0.05)
-    return found[1]
