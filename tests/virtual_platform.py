@@ -169,8 +169,8 @@ def _received(reply: Reply, stall: Callable[[], None]) -> HTTPResponse:
         return HTTPResponse(body, headers=headers, status=response.status, preload_content=False)
     if fault.cut == "before_response":
         raise _connection_error(http.client.RemoteDisconnected("no response"))
-    sent = b"".join(sent_parts(response, fault))
-    parsed = http.client.HTTPResponse(cast("Any", _Socket(sent, stall if fault.stall_after_bytes is not None else None)))
+    sent = _Sent(b"".join(sent_parts(response, fault)), stall if fault.stall_after_bytes is not None else None)
+    parsed = http.client.HTTPResponse(cast("Any", sent))
     try:
         parsed.begin()
     except (OSError, http.client.HTTPException) as error:
@@ -181,26 +181,19 @@ def _received(reply: Reply, stall: Callable[[], None]) -> HTTPResponse:
     )
 
 
-class _Socket:
-    """What a response is read from."""
-
-    def __init__(self, sent: bytes, stall: Callable[[], None] | None) -> None:
-        self._stream = _Stream(sent, stall)
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(self._stream)
-
-    def settimeout(self, _seconds: float) -> None:
-        """Do nothing: a read never waits."""
-
-
-class _Stream(io.RawIOBase):
-    """Bytes, and then the end or, with `stall`, a timeout."""
+class _Sent(io.RawIOBase):
+    """A socket from which bytes are read, and then the end or, with `stall`, a timeout."""
 
     def __init__(self, sent: bytes, stall: Callable[[], None] | None) -> None:
         super().__init__()
         self._left = io.BytesIO(sent)
         self._stall = stall
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def settimeout(self, _seconds: float) -> None:
+        """Do nothing: a read never waits."""
 
     def readable(self) -> bool:
         return True
