@@ -1,7 +1,8 @@
-"""Fakes: a transport with one response, recorded events."""
+"""Fakes: a transport with answers, recorded events."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import requests
@@ -16,6 +17,7 @@ from docs_platform_action.outputs import Outputs
 from docs_platform_action.redaction import Redactor
 from tests.keys import ADMIN_KEY
 from tests.virtual_platform import Sent, VirtualTransport
+from tests.virtual_time import VirtualClock
 
 HOST = "api.example.com"
 BASE_URL = f"https://{HOST}"
@@ -39,39 +41,48 @@ def http_client(
     return HttpClient(transport=transport, clock=clock or Clock(), proxies_for=lambda _url: proxies, redactor=redactor)
 
 
-class FakeTransport(VirtualTransport):
-    """Returns one response or raises one error for every request, and records the requests."""
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A response, after whose body the connection breaks if it `is_cut`; without a status it breaks at once."""
 
-    def __init__(
-        self, status: int = 200, body: bytes = b"{}", headers: Mapping[str, str] | None = None, error: Exception | None = None
-    ) -> None:
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b"{}"
+    is_cut: bool = False
+
+
+class FakeTransport(VirtualTransport):
+    """Gives one answer after another, and the last again and again, and records the requests. Each takes a second."""
+
+    def __init__(self, *answers: Answer, clock: VirtualClock | None = None) -> None:
         super().__init__()
-        self._status, self._body, self._headers, self._error = status, body, dict(headers or {}), error
+        self._answers, self._clock = [*answers] or [Answer()], clock or VirtualClock()
         self.requests: list[Sent] = []
-        self.before: Callable[[Sent], None] = lambda sent: sent.exchange.begin()
+        self.is_reached = True
 
     def respond(self, sent: Sent) -> requests.Response:
         self.requests.append(sent)
-        self.before(sent)
-        if self._error is not None:
-            raise self._error
+        if self.is_reached:
+            sent.exchange.begin()
+        self._clock.sleep(1.0)
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if not answer.status:
+            raise requests.ConnectionError(ConnectionResetError())
         response = requests.Response()
-        response.status_code = self._status
-        response.headers.update(self._headers)
-        response.raw = HTTPResponse(io.BytesIO(self._body), headers=self._headers, status=self._status, preload_content=False)
+        response.status_code = answer.status
+        response.headers.update(answer.headers)
+        body = CutBody(answer.body) if answer.is_cut else io.BytesIO(answer.body)
+        response.raw = HTTPResponse(body, headers=answer.headers, status=answer.status, preload_content=False)
         return response
 
 
-class Redirecting(FakeTransport):
-    """Returns one redirect after another, then a bundle."""
+class CutBody(io.BytesIO):
+    """A body whose connection breaks at its end."""
 
-    def __init__(self, *locations: str) -> None:
-        super().__init__(body=b"bundle")
-        self._locations = list(locations)
-
-    def respond(self, sent: Sent) -> requests.Response:
-        self._status, self._headers = (302, {"Location": self._locations.pop(0)}) if self._locations else (200, {})
-        return super().respond(sent)
+    def read1(self, size: int | None = -1) -> bytes:
+        if piece := super().read1(size):
+            return piece
+        raise ConnectionResetError
 
 
 class RecordedEvents:

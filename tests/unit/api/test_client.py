@@ -5,7 +5,7 @@ import pytest
 from docs_platform_action.api.client import ApiClient, ApiResponse
 from docs_platform_action.http.transport import Request, Timeouts
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL, FakeTransport, http_client
+from tests.unit.fakes import BASE_URL, Answer, FakeTransport, http_client
 
 
 def exchange(transport: FakeTransport, *, base_url: str = BASE_URL, key: str = ADMIN_KEY) -> ApiResponse:
@@ -26,7 +26,7 @@ def test_a_request_carries_the_key_to_the_path_after_the_prefix() -> None:
 def test_a_response_has_its_parts() -> None:
     headers = {"Content-Type": "application/json; charset=utf-8", "Retry-After": "7", "X-Request-Id": "r-1"}
 
-    found = exchange(FakeTransport(503, b'{"error": "x"}', headers))
+    found = exchange(FakeTransport(Answer(status=503, body=b'{"error": "x"}', headers=headers)))
 
     assert (found.status, found.body, found.retry_after_seconds, found.request_id) == (503, {"error": "x"}, 7, "r-1")
     assert (found.is_web_page, found.description) == (False, "application/json, 14 bytes")
@@ -43,4 +43,4 @@ def test_a_response_has_its_parts() -> None:
     ],
 )
 def test_a_web_page_is_recognized(content: bytes, content_type: str, expected: bool) -> None:
-    assert exchange(FakeTransport(200, content, {"Content-Type": content_type})).is_web_page == expected
+    assert exchange(FakeTransport(Answer(body=content, headers={"Content-Type": content_type}))).is_web_page == expected

@@ -20,8 +20,7 @@ from docs_platform_action.models import Bundle
 from docs_platform_action.ownership import Owner
 from tests.archives import SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree
-from tests.unit.bundle.test_stream import Answer, Storage
-from tests.unit.fakes import RecordedEvents, context, http_client
+from tests.unit.fakes import Answer, FakeTransport, RecordedEvents, context, http_client
 from tests.virtual_time import NOON, VirtualClock
 
 LINK: Final = Bundle(url="https://s.example.com/b?sig=1", expires=NOON + timedelta(hours=1))
@@ -38,7 +37,7 @@ def answer(archive: bytes) -> Answer:
 
 
 def cut(archive: bytes) -> Answer:
-    return Answer(headers={"Content-Length": str(len(archive))}, body=archive[: len(archive) // 2], lost=True)
+    return Answer(headers={"Content-Length": str(len(archive))}, body=archive[: len(archive) // 2], is_cut=True)
 
 
 class Delivered:
@@ -55,7 +54,7 @@ class Delivered:
             return found
 
         api = SimpleNamespace(make_bundle=make_bundle, outage_tolerance_seconds=60.0)
-        client = http_client(Storage(self.clock, answers), clock=self.clock)
+        client = http_client(FakeTransport(*answers, clock=self.clock), clock=self.clock)
         self.parts = context(self.clock, self.events, client=client, api=api)
 
     def run(self, names: Mapping[str, str], *, min_pages: int | None = None) -> module.Delivery:

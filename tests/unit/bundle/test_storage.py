@@ -7,12 +7,17 @@ import pytest
 
 from docs_platform_action.bundle.storage import request_bundle, validator_of
 from docs_platform_action.errors import DownloadFailed
-from tests.unit.fakes import FakeTransport, RecordedEvents, Redirecting, context, http_client
+from tests.unit.fakes import Answer, FakeTransport, RecordedEvents, context, http_client
 from tests.virtual_time import VirtualClock
 
 LINK: Final = "https://s.example.com/a/b?sig=a%2Fb,c"
 NOW: Final = "Mon, 04 May 2026 12:00:00 GMT"
 RECENT: Final = "Mon, 04 May 2026 11:59:59 GMT"
+
+
+def redirecting(*locations: str) -> FakeTransport:
+    """Return a storage with one redirect after another, and then a bundle."""
+    return FakeTransport(*(Answer(status=302, headers={"Location": location}) for location in locations), Answer())
 
 
 def fetch(transport: FakeTransport, url: str = LINK) -> str:
@@ -37,7 +42,7 @@ def fetch(transport: FakeTransport, url: str = LINK) -> str:
     ],
 )
 def test_a_redirect_to_https_or_to_this_machine_is_followed(location: str, target: str) -> None:
-    transport = Redirecting(location)
+    transport = redirecting(location)
 
     fetch(transport)
 
@@ -49,7 +54,9 @@ def test_a_redirect_to_https_or_to_this_machine_is_followed(location: str, targe
     "location", ["", "http://t.example.com/", "ftp://t.example.com/", "https://", "https://[x/", "https://t\x7f.example.com/"]
 )
 def test_any_other_fails_at_once_with_its_request_id(location: str) -> None:
-    transport = FakeTransport(302, b"<Code>Moved</Code>", {"Location": location, "X-Amz-Request-Id": "r-1"})
+    transport = FakeTransport(
+        Answer(status=302, body=b"<Code>Moved</Code>", headers={"Location": location, "X-Amz-Request-Id": "r-1"})
+    )
 
     with pytest.raises(DownloadFailed) as caught:
         fetch(transport)
@@ -61,11 +68,11 @@ def test_any_other_fails_at_once_with_its_request_id(location: str) -> None:
 @pytest.mark.parametrize(("count", "outcome"), [(5, nullcontext()), (6, pytest.raises(DownloadFailed))])
 def test_five_redirects_are_followed(count: int, outcome: AbstractContextManager[object]) -> None:
     with outcome:
-        fetch(Redirecting(*["/again"] * count))
+        fetch(redirecting(*["/again"] * count))
 
 
 def test_the_signature_of_a_redirects_target_is_hidden_from_then_on() -> None:
-    client = http_client(Redirecting("https://t.example.com/c?X-Amz-Signature=0123456789"))
+    client = http_client(redirecting("https://t.example.com/c?X-Amz-Signature=0123456789"))
     parts = context(VirtualClock(), RecordedEvents(), client=client)
 
     with request_bundle(LINK, {}, parts, within_seconds=60):

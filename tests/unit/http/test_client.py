@@ -10,7 +10,7 @@ import pytest
 from docs_platform_action import __version__
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.transport import Request, Timeouts
-from tests.unit.fakes import BASE_URL, HOST, FakeTransport, http_client
+from tests.unit.fakes import BASE_URL, HOST, Answer, FakeTransport, http_client
 from tests.virtual_platform import Sent
 
 BODY: Final = b"{}" * 500_000
@@ -20,7 +20,7 @@ PROXY: Final = "http://robot:word@proxy.example.com:3128"
 def sent(url: str, base_url: str = "") -> Sent:
     """Return what is sent for a request that was sent before."""
     transport, request = FakeTransport(), Request(method="GET", url=url, maybe_processed=True)
-    transport.before = lambda _: None
+    transport.is_reached = False
     client = http_client(transport, proxies={"https": PROXY})
     with client.send(request, Timeouts(), headers={"Range": "bytes=5-"}, base_url=base_url):
         (only,) = transport.requests
@@ -31,7 +31,7 @@ def sent(url: str, base_url: str = "") -> Sent:
 
 def read(body: bytes, headers: Mapping[str, str], max_bytes: int = 2_000_000) -> tuple[int | None, bytes]:
     """Return the announced length and the content of a response."""
-    client = http_client(FakeTransport(200, body, headers))
+    client = http_client(FakeTransport(Answer(body=body, headers=headers)))
     with client.send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}) as response:
         return response.length, response.read(max_bytes)
 
