@@ -12,7 +12,6 @@ from urllib3.exceptions import ProtocolError
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.clock import Clock as SimulatorClock
-from admin_api_simulator.content import as_bytes
 from admin_api_simulator.wire import Reply, sent_parts
 from docs_platform_action.http.faults import translated
 from docs_platform_action.http.transport import Exchange, Received, Transport
@@ -165,7 +164,7 @@ def _received(reply: Reply, stall: Callable[[], None]) -> HTTPResponse:
     response, fault = reply.response, reply.fault
     if fault is None or not fault.needs_raw_writing:
         headers = {**response.headers, "Content-Length": str(len(response.body))}
-        body = io.BytesIO(as_bytes(response.body))
+        body = io.BytesIO(bytes(response.body))
         return HTTPResponse(body, headers=headers, status=response.status, preload_content=False)
     if fault.cut == "before_response":
         raise _connection_error(http.client.RemoteDisconnected("no response"))

@@ -4,15 +4,12 @@ import hmac
 import itertools
 import json
 import re
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from admin_api_simulator.bundles import BundleStore
 from admin_api_simulator.clock import as_timestamp
-from admin_api_simulator.content import as_bytes
-from admin_api_simulator.domains import domain_in, normalized
 from admin_api_simulator.jobs import NO_PLAN_LABEL, UNKNOWN_LABEL, ExportJob, JobStore, first_label
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest
@@ -21,7 +18,6 @@ from admin_api_simulator.responses import Response, error_response, json_respons
 Override = Mapping[str, object] | Callable[[dict[str, object]], object]
 
 NO_PLAN = "Static export requires an Enterprise plan."
-ABSOLUTE_TARGET = re.compile(r"https?://[^/?]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +56,6 @@ class Api:
         self,
         *,
         key: str,
-        plan: bool,
         jobs: JobStore,
         bundles: BundleStore,
         signer: LinkSigner,
@@ -68,37 +63,27 @@ class Api:
         max_jobs: int | None = None,
     ) -> None:
         self._key = key
-        self._plan = plan
         self._jobs = jobs
         self._bundles = bundles
         self._signer = signer
         self._storage_url = storage_url
         self._max_jobs = max_jobs
-        self._lock = threading.Lock()
-        self._overrides: dict[tuple[str, str | None], Override] = {}
+        self._overrides: dict[str, Override | None] = {}
         self._request_numbers = itertools.count(1)
 
-    def override(self, operation: str, value: Override | None, *, domain: str | None = None) -> None:
-        """Replace the JSON of successful responses: by a value, or by what a function returns for the normal one.
-
-        An override for a `domain` takes precedence over the one for all.
-        """
-        key = operation, None if domain is None else normalized(domain)
-        with self._lock:
-            if value is None:
-                self._overrides.pop(key, None)
-            else:
-                self._overrides[key] = value
+    def override(self, operation: str, value: Override | None) -> None:
+        """Replace the JSON of successful responses: by a value, or by what a function returns for the normal one."""
+        self._overrides[operation] = value
 
     def operation_of(self, method: str, path: str) -> str:
         """Return the operation of a request, or `unknown`."""
-        matches = (route for route in self._routes(path) if route.method == method)
-        return next((route.operation for route in matches), "unknown")
+        matches = (route.operation for route in ROUTES if route.method == method and route.match(path) is not None)
+        return next(matches, "unknown")
 
     def domain_of(self, request: RecordedRequest) -> str | None:
         """Return the domain of the export that a request starts or refers to."""
         if request.operation == "start_export":
-            return domain_in(request.body)
+            return _domain_in(request.body)
         if request.operation not in ("read_export", "make_bundle"):
             return None
         job = self._jobs.export(self._ids(request)[0])
@@ -112,12 +97,10 @@ class Api:
         return replace(response, headers={**response.headers, "X-Request-Id": f"req-{next(self._request_numbers):06d}"})
 
     def _overridden(self, request: RecordedRequest, response: Response) -> Response:
-        own = None if request.domain is None else normalized(request.domain)
-        with self._lock:
-            value = self._overrides.get((request.operation, own), self._overrides.get((request.operation, None)))
+        value = self._overrides.get(request.operation)
         if value is None:
             return response
-        body = value(json.loads(as_bytes(response.body))) if callable(value) else value
+        body = value(json.loads(bytes(response.body))) if callable(value) else value
         return replace(response, body=json.dumps(body, ensure_ascii=False).encode())
 
     def _authorized(self, request: RecordedRequest) -> Response:
@@ -127,7 +110,7 @@ class Api:
         if scheme.lower() != "bearer" or not hmac.compare_digest(given, expected):
             message = "invalid token" if token else "missing token"
             return error_response(401, message, headers={"WWW-Authenticate": "Bearer"})
-        routes = self._routes(request.path)
+        routes = [route for route in ROUTES if route.match(request.path) is not None]
         if not routes:
             return error_response(404, "no such endpoint")
         if request.operation == "unknown":
@@ -138,9 +121,8 @@ class Api:
     def _run_operation(self, request: RecordedRequest) -> Response:
         ids = self._ids(request)
         if request.operation == "read_agent_job":
-            return self._read_agent_job(*ids)
-        if not self._plan:
-            return error_response(403, NO_PLAN)
+            agent = self._jobs.agent_json(*ids)
+            return error_response(404, "agent job not found") if agent is None else json_response(agent)
         if request.operation == "start_export":
             return self._start_export(request)
         job = self._jobs.export(ids[0])
@@ -150,21 +132,13 @@ class Api:
             return json_response(self._jobs.export_json(job))
         return self._make_bundle(job)
 
-    def _read_agent_job(self, project_id: str, job_id: str) -> Response:
-        job = self._jobs.agent_json(project_id, job_id)
-        return error_response(404, "agent job not found") if job is None else json_response(job)
-
     def _start_export(self, request: RecordedRequest) -> Response:
         media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             return error_response(415, "the body must be application/json")
-        try:
-            body = json.loads(request.body)
-        except ValueError:
-            return error_response(400, "the body is not JSON")
-        domain = body.get("domain") if isinstance(body, dict) else None
-        if not isinstance(domain, str) or not domain:
-            return error_response(400, "the body must be an object with `domain`, a non-empty string")
+        domain = _domain_in(request.body)
+        if domain is None:
+            return error_response(400, "the body must be a JSON object with `domain`, a non-empty string")
         label = first_label(domain)
         if label == NO_PLAN_LABEL:
             return error_response(403, NO_PLAN)
@@ -191,9 +165,13 @@ class Api:
         )
 
     def _ids(self, request: RecordedRequest) -> list[str]:
-        path = ABSOLUTE_TARGET.sub("", request.path, count=1)
-        return next(ids for route in ROUTES if (ids := route.match(path)) is not None)
+        return next(ids for route in ROUTES if (ids := route.match(request.path)) is not None)
 
-    def _routes(self, path: str) -> list[Route]:
-        local = ABSOLUTE_TARGET.sub("", path, count=1)  # a proxy gets the host, too
-        return [route for route in ROUTES if route.match(local) is not None]
+
+def _domain_in(body: bytes) -> str | None:
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    domain = fields.get("domain") if isinstance(fields, dict) else None
+    return domain if isinstance(domain, str) and domain else None

@@ -6,11 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 
-def utc_now() -> datetime:
-    """Return the current time in UTC, aware."""
-    return datetime.now(UTC)
-
-
 def as_timestamp(moment: datetime) -> str:
     """Format an aware time as ISO 8601 in UTC, with milliseconds and `Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -21,4 +16,4 @@ class Clock:
     """A monotonic clock in seconds, and the current date."""
 
     monotonic: Callable[[], float] = time.monotonic
-    now: Callable[[], datetime] = utc_now
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)

@@ -1,7 +1,6 @@
 """A demo of the action with the simulated platform: `python -m admin_api_simulator.demo`."""
 
 import json
-import re
 import signal
 import sys
 import tempfile
@@ -68,7 +67,7 @@ SCENES = (
 )
 
 
-def main(*, out: TextIO | None = None, entrypoint: Path = ENTRYPOINT, page: Path = PAGE) -> int:
+def main(*, out: TextIO | None = None) -> int:
     """Run the demo, write the page with the summaries, and return 0 if every run ended as expected."""
     out = out or sys.stdout
     summaries = {}
@@ -81,65 +80,35 @@ def main(*, out: TextIO | None = None, entrypoint: Path = ENTRYPOINT, page: Path
         for number, scene in enumerate(SCENES, start=1):
             heading = f"{number}. {scene.title}"
             _write(out, "", f"{heading} ({_inputs(scene.inputs)})")
-            run = _play(scene, platform, entrypoint, Path(workspace), out)
+            run = _play(scene, platform, Path(workspace), out)
             summaries[heading] = run.summary
             if not scene.ended_as_expected(run):
                 unexpected.append(f"Run {heading}: unexpected exit code {run.exit_code} or outputs.")
-    page.parent.mkdir(exist_ok=True)
-    page.write_text(page_html("Job summaries of the demo", summaries), encoding="utf-8")
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page_html("Job summaries of the demo", summaries), encoding="utf-8")
     _write(
         out,
         "",
         *(unexpected or ["All runs ended as expected."]),
-        f"The job summaries as GitHub shows them, with diagrams as text: {page}",
+        f"The job summaries as GitHub shows them, with diagrams as text: {PAGE}",
         "To run the action with inputs of your own: make simulator",
     )
     return 1 if unexpected else 0
 
 
-def _play(scene: Scene, platform: Simulator, entrypoint: Path, workspace: Path, out: TextIO) -> ActionRun:
-    log = _ShownLog(scene.cut, out)
+def _play(scene: Scene, platform: Simulator, workspace: Path, out: TextIO) -> ActionRun:
+    log = RunnerLog(lambda line: _write(out, _shortened(f"   {line}")), cut=scene.cut)
+    intervals = {"poll-interval": POLL_INTERVAL, "max-poll-interval": POLL_INTERVAL}
     run = run_action(
-        {
-            "base-url": platform.base_url,
-            "admin-key": platform.key,
-            "poll-interval": POLL_INTERVAL,
-            "max-poll-interval": POLL_INTERVAL,
-            **scene.inputs,
-        },
-        entrypoint=entrypoint,
+        {"base-url": platform.base_url, "admin-key": platform.key, **intervals, **scene.inputs},
+        entrypoint=ENTRYPOINT,
         workspace=workspace,
         timeout_seconds=LONGEST_RUN_SECONDS,
-        on_line=log.add,
+        on_line=log.show,
     )
     log.end()
     _write(out, *_outputs(run.outputs, scene.outputs))
     return run
-
-
-class _ShownLog:
-    """Writes the log as GitHub shows it, without the lines that are cut."""
-
-    def __init__(self, cut: str | None, out: TextIO) -> None:
-        self._runner_log = RunnerLog()
-        self._cut = re.compile(cut) if cut else None
-        self._out = out
-        self._cut_lines = 0
-
-    def add(self, line: str) -> None:
-        """Write a line of the action's output."""
-        for shown in self._runner_log.show(line):
-            if self._cut and self._cut.search(shown):
-                self._cut_lines += 1
-            else:
-                self.end()
-                _write(self._out, _shortened(f"   {shown}"))
-
-    def end(self) -> None:
-        """Write how many lines were cut since the last one."""
-        if self._cut_lines:
-            _write(self._out, f"   … {self._cut_lines} more lines …")
-            self._cut_lines = 0
 
 
 def _inputs(inputs: Mapping[str, str]) -> str:

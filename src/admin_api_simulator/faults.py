@@ -1,14 +1,14 @@
 """Scripted faults of operations."""
 
+import itertools
 import json
-import threading
-from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeGuard, get_args
+from http.client import responses
+from typing import Literal, get_args
 
-from admin_api_simulator.domains import normalized
-from admin_api_simulator.responses import Framing, Response, phrase_of
+from admin_api_simulator.recording import normalized
+from admin_api_simulator.responses import Framing, Response
 
 Operation = Literal["start_export", "read_export", "make_bundle", "read_agent_job", "download"]
 Cut = Literal["before_response", "in_headers", "in_body"]
@@ -18,11 +18,6 @@ DOMAIN_OPERATIONS = frozenset(OPERATIONS) - {"read_agent_job"}
 CUTS: tuple[str, ...] = get_args(Cut)
 FRAMINGS: tuple[str, ...] = get_args(Framing)
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})
-
-
-def is_operation(name: str) -> TypeGuard[Operation]:
-    """Return whether a name is an operation's."""
-    return name in OPERATIONS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,31 +107,15 @@ class Fault:
         if self.body is not None:
             return self.body.encode(), "text/plain; charset=utf-8"
         if status >= 400:
-            return json.dumps({"error": self.reason or phrase_of(status)}).encode(), "application/json"
+            return json.dumps({"error": self.reason or responses.get(status, "")}).encode(), "application/json"
         return b"", ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Plan:
-    """The next turns, and the one after them, which repeats."""
-
-    turns: deque[Fault | None]
-    then: Fault | None
-
-    @property
-    def is_used_up(self) -> bool:
-        return not self.turns and self.then is None
-
-    def next_turn(self) -> Fault | None:
-        return self.turns.popleft() if self.turns else self.then
-
-
 class FaultScript:
-    """The planned turns of each operation, for all requests or for those of one domain. Thread-safe."""
+    """The planned turns of each operation, for all requests or for those of one domain."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._plans: dict[tuple[str, str | None], _Plan] = {}
+        self._plans: dict[tuple[str, str | None], Iterator[Fault | None]] = {}
 
     def plan(
         self, operation: str, turns: Iterable[Fault | None], *, then: Fault | None = None, domain: str | None = None
@@ -146,19 +125,16 @@ class FaultScript:
         The turns of a `domain` take precedence over those for all. Raises ValueError for an unknown operation, and for a domain
         with an operation that has none.
         """
-        if not is_operation(operation):
+        if operation not in OPERATIONS:
             raise ValueError(f"unknown operation {operation!r}; use one of {', '.join(OPERATIONS)}")
         if domain is not None and operation not in DOMAIN_OPERATIONS:
             raise ValueError(f"{operation} has no domain; use one of {', '.join(sorted(DOMAIN_OPERATIONS))}")
-        with self._lock:
-            self._plans[operation, _key(domain)] = _Plan(turns=deque(turns), then=then)
+        self._plans[operation, _key(domain)] = itertools.chain(turns, itertools.repeat(then) if then else ())
 
     def next_turn(self, operation: str, domain: str | None = None) -> Fault | None:
         """Return the fault of this turn, or None for a normal turn."""
-        with self._lock:
-            own = None if domain is None else self._plans.get((operation, _key(domain)))
-            plan = self._plans.get((operation, None)) if own is None or own.is_used_up else own
-            return plan.next_turn() if plan else None
+        plans = [self._plans.get((operation, key), iter(())) for key in (_key(domain), None)]
+        return next(itertools.chain(*plans), None)
 
 
 def _key(domain: str | None) -> str | None:

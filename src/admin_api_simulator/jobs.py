@@ -9,10 +9,8 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from admin_api_simulator.clock import Clock, as_timestamp
-from admin_api_simulator.domains import normalized
-from admin_api_simulator.peaks import max_concurrent
+from admin_api_simulator.recording import normalized
 
-ExportOutcome = Literal["completed", "failed"]
 AgentOutcome = Literal["pull-request", "no-change", "archived", "failed"]
 
 DEMO_PROJECT = "demo-project"
@@ -37,52 +35,6 @@ def first_label(domain: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportJob:
-    """An export that takes `seconds`, of which it is queued for the fraction `queue_share`. `started` is monotonic."""
-
-    id: str
-    domain: str
-    outcome: ExportOutcome
-    started: float
-    created_at: datetime
-    seconds: float
-    queue_share: float
-    pages: int
-    bundle: bytes | None = None
-    error: str = EXPORT_ERROR
-
-    @property
-    def ended(self) -> float:
-        """The monotonic time at which the job ends."""
-        return self.started + self.seconds
-
-    def status(self, now: float) -> str:
-        """Return the status at a monotonic time."""
-        if now >= self.ended:
-            return self.outcome
-        return "queued" if now - self.started < self.seconds * self.queue_share else "running"
-
-    def as_json(self, now: float) -> dict[str, object]:
-        """Return the job's JSON object at a monotonic time."""
-        status = self.status(now)
-        fields: dict[str, object] = {
-            "jobId": self.id,
-            "status": status,
-            "domain": self.domain,
-            "createdAt": as_timestamp(self.created_at),
-        }
-        if status == "running":
-            queue_seconds = self.seconds * self.queue_share
-            share = (now - self.started - queue_seconds) / (self.seconds - queue_seconds)
-            fields |= {"progress": min(99, int(100 * share)), "pageCount": int(self.pages * share)}
-        elif status == "completed":
-            fields |= {"pageCount": self.pages}
-        elif status == "failed":
-            fields |= {"error": self.error}
-        return fields
-
-
-@dataclass(frozen=True, kw_only=True)
 class ExportPlan:
     """How the exports of a domain will be; what is None is as for every domain. One with an `error` fails.
 
@@ -95,6 +47,39 @@ class ExportPlan:
     pages: int | None = None
     error: str | None = None
     bundle: bytes | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportJob:
+    """An export that takes `seconds`, of which it is queued for `queue_seconds`. `started` is monotonic."""
+
+    id: str
+    domain: str
+    started: float
+    created_at: datetime
+    seconds: float
+    queue_seconds: float
+    pages: int
+    error: str | None
+    bundle: bytes | None
+
+    @property
+    def ended(self) -> float:
+        """The monotonic time at which the job ends."""
+        return self.started + self.seconds
+
+    def as_json(self, now: float) -> dict[str, object]:
+        """Return the job's JSON object at a monotonic time."""
+        fields: dict[str, object] = {"jobId": self.id, "domain": self.domain, "createdAt": as_timestamp(self.created_at)}
+        age = now - self.started
+        if age >= self.seconds:
+            if self.error is not None:
+                return fields | {"status": "failed", "error": self.error}
+            return fields | {"status": "completed", "pageCount": self.pages}
+        if age < self.queue_seconds:
+            return fields | {"status": "queued"}
+        share = (age - self.queue_seconds) / (self.seconds - self.queue_seconds)
+        return fields | {"status": "running", "progress": min(99, int(100 * share)), "pageCount": int(self.pages * share)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,8 +135,8 @@ class JobStore:
         self._exports: dict[str, ExportJob] = {}
         self._agents: dict[tuple[str, str], AgentJob] = {}
         self._first_reads: dict[tuple[str, str], float] = {}
-        self.add_export(FINISHED_EXPORT)
-        self.add_export(FAILED_EXPORT, outcome="failed")
+        self.add_export(FINISHED_EXPORT, plan=ExportPlan(seconds=0.0))
+        self.add_export(FAILED_EXPORT, plan=ExportPlan(seconds=0.0, error=EXPORT_ERROR))
         for job_id, outcome in AGENT_JOBS.items():
             self.add_agent(job_id, outcome=outcome)
 
@@ -161,43 +146,23 @@ class JobStore:
 
     def start_export(self, domain: str) -> ExportJob:
         """Start an export of a domain; its plan, or its first label, selects the outcome."""
-        plan = self._plans.get(normalized(domain), ExportPlan())
-        fails = plan.error is not None or first_label(domain) == FAILING_LABEL
-        return self.add_export(
-            plan.job_id or self._new_id(domain),
-            outcome="failed" if fails else "completed",
-            seconds=self._export_seconds if plan.seconds is None else plan.seconds,
-            domain=domain,
-            pages=plan.pages,
-            bundle=plan.bundle,
-            queue_seconds=plan.queue_seconds,
-            error=plan.error or EXPORT_ERROR,
-        )
+        fails = first_label(domain) == FAILING_LABEL
+        plan = self._plans.get(normalized(domain), ExportPlan(error=EXPORT_ERROR if fails else None))
+        return self.add_export(plan.job_id or self._new_id(domain), domain=domain, plan=plan)
 
-    def add_export(
-        self,
-        job_id: str,
-        *,
-        outcome: ExportOutcome = "completed",
-        seconds: float = 0.0,
-        domain: str = "docs.example.com",
-        pages: int | None = None,
-        bundle: bytes | None = None,
-        queue_seconds: float | None = None,
-        error: str = EXPORT_ERROR,
-    ) -> ExportJob:
-        """Add an export that ends in `seconds`; `bundle` replaces the generated archive."""
+    def add_export(self, job_id: str, *, domain: str = "docs.example.com", plan: ExportPlan) -> ExportJob:
+        """Add an export that begins now."""
+        seconds = self._export_seconds if plan.seconds is None else plan.seconds
         job = ExportJob(
             id=job_id,
             domain=domain,
-            outcome=outcome,
             started=self._clock.monotonic(),
             created_at=self._clock.now(),
             seconds=seconds,
-            queue_share=self._queue_share if queue_seconds is None else queue_seconds / seconds,
-            pages=self._pages if pages is None else pages,
-            bundle=bundle,
-            error=error,
+            queue_seconds=seconds * self._queue_share if plan.queue_seconds is None else plan.queue_seconds,
+            pages=self._pages if plan.pages is None else plan.pages,
+            error=plan.error,
+            bundle=plan.bundle,
         )
         self._exports[job_id] = job
         return job
@@ -210,9 +175,10 @@ class JobStore:
         outcome: AgentOutcome = "pull-request",
         seconds: float | None = None,
         overrides: Mapping[str, object] | None = None,
-    ) -> AgentJob:
+    ) -> None:
         """Add an agent job that ends `seconds` after its first read."""
-        job = AgentJob(
+        self._first_reads.pop((project_id, job_id), None)
+        self._agents[project_id, job_id] = AgentJob(
             id=job_id,
             project_id=project_id,
             outcome=outcome,
@@ -220,9 +186,6 @@ class JobStore:
             created_at=self._clock.now(),
             overrides=dict(overrides or {}),
         )
-        self._first_reads.pop((project_id, job_id), None)
-        self._agents[project_id, job_id] = job
-        return job
 
     def export(self, job_id: str) -> ExportJob | None:
         """Return an export by its id."""
@@ -235,7 +198,8 @@ class JobStore:
 
     def max_concurrent(self) -> int:
         """Return the maximum number of exports that were unfinished at the same time."""
-        return max_concurrent((job.started, job.ended) for job in list(self._exports.values()))
+        spans = [(job.started, job.ended) for job in list(self._exports.values()) if job.started < job.ended]
+        return max((sum(start <= moment < end for start, end in spans) for moment, _ in spans), default=0)
 
     def export_json(self, job: ExportJob) -> dict[str, object]:
         """Return the JSON object of an export now."""
@@ -250,8 +214,5 @@ class JobStore:
         return job.as_json(now - self._first_reads.setdefault((project_id, job_id), now))
 
     def _new_id(self, domain: str) -> str:
-        given = next(self._given_ids, None)
-        if given is not None:
-            return given
         digest = hashlib.sha256(f"{next(self._numbers)} {domain}".encode()).hexdigest()
-        return f"se_{digest[:12]}"
+        return next(self._given_ids, f"se_{digest[:12]}")

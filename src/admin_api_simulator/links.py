@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import itertools
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 from urllib.parse import parse_qsl, quote
 
@@ -29,7 +29,8 @@ class LinkSigner:
         fields = {
             "X-Amz-Algorithm": ALGORITHM,
             "X-Amz-Credential": f"SIMULATED/{signed_at:%Y%m%d}/eu-central-1/s3/aws4_request",
-            "X-Amz-Date": _precise(signed_at),
+            # as S3 writes it, but with fractions, so that a link may be valid for less than a second
+            "X-Amz-Date": f"{signed_at:%Y%m%dT%H%M%S.%fZ}",
             "X-Amz-Expires": f"{self._link_seconds:g}",
             "X-Amz-Security-Token": f"session+{next(self._numbers)}==",
             "X-Amz-SignedHeaders": "host",
@@ -45,7 +46,7 @@ class LinkSigner:
         """Return whether a link is valid, or why not; like S3, check its expiry before its signature."""
         fields = dict(parse_qsl(query, keep_blank_values=True))
         given = fields.get("X-Amz-Signature")
-        expires_at = expiry_of(query)
+        expires_at = _expiry_of(query)
         if given is None or expires_at is None:
             return "unsigned"
         if self._clock.now() >= expires_at:
@@ -63,7 +64,7 @@ class LinkSigner:
         return hmac.new(self._secret, message.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
 
 
-def expiry_of(query: str) -> datetime | None:
+def _expiry_of(query: str) -> datetime | None:
     """Return the expiry in a link's query, or None if it cannot be read."""
     fields = dict(parse_qsl(query, keep_blank_values=True))
     try:
@@ -71,8 +72,3 @@ def expiry_of(query: str) -> datetime | None:
         return signed_at + timedelta(seconds=float(fields["X-Amz-Expires"]))
     except (KeyError, ValueError, OverflowError):
         return None
-
-
-def _precise(moment: datetime) -> str:
-    """Format a time as S3 does, but with fractions, so that a link may be valid for less than a second."""
-    return moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")

@@ -1,13 +1,16 @@
 """Records of the requests to the simulator."""
 
-import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from multidict import CIMultiDict
 
-from admin_api_simulator.domains import normalized
+
+def normalized(domain: str) -> str:
+    """Return a form of a domain that is the same for all its spellings."""
+    return domain.strip().lower()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +20,6 @@ class RecordedRequest:
     - `operation`: the route's, `download` for every request to the storage, or `unknown`.
     - `path`, `query`: raw. `headers`: a case-insensitive mapping.
     - `at`: when the request was complete, in `time.monotonic()` seconds.
-    - `connection`: the number of its TCP connection, from 1 over both ports.
     - `domain`: the export's, as the start request spelled it, or None. `status`: the response's, None if none was sent.
     """
 
@@ -29,7 +31,6 @@ class RecordedRequest:
     body: bytes = b""
     at: float = 0.0
     status: int | None = None
-    connection: int = 0
     domain: str | None = None
 
     def is_about(self, domain: str) -> bool:
@@ -37,61 +38,8 @@ class RecordedRequest:
         return self.domain is not None and normalized(self.domain) == normalized(domain)
 
 
-class Recorder:
-    """Keeps the requests in the order of their arrival. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._requests: list[RecordedRequest] = []
-
-    def add(self, request: RecordedRequest) -> int:
-        """Record a request; return its number for `set_status`."""
-        with self._lock:
-            self._requests.append(request)
-            return len(self._requests) - 1
-
-    def set_status(self, number: int, status: int) -> None:
-        """Record the status of the response."""
-        with self._lock:
-            self._requests[number] = replace(self._requests[number], status=status)
-
-    def snapshot(self) -> list[RecordedRequest]:
-        """Return a copy of the list."""
-        with self._lock:
-            return list(self._requests)
-
-
-class ForgetfulRecorder(Recorder):
-    """Keeps no requests."""
-
-    def add(self, request: RecordedRequest) -> int:
-        """Forget a request."""
-        del request
-        return 0
-
-    def set_status(self, number: int, status: int) -> None:
-        """Do nothing."""
-
-
-def request_on_the_wire(
-    *,
-    operation: str,
-    method: str,
-    target: str,
-    headers: Mapping[str, str],
-    body: bytes,
-    at: float | None = None,
-    connection: int = 0,
-) -> RecordedRequest:
+def request_on_the_wire(*, target: str, headers: Mapping[str, str], at: float | None = None, **known: Any) -> RecordedRequest:
     """Return a record; the raw target is `/path?query`, or `http://host/path?query` as proxies get it."""
     path, _, query = target.partition("?")
-    return RecordedRequest(
-        operation=operation,
-        method=method,
-        path=path,
-        query=query,
-        headers=CIMultiDict(headers),
-        body=body,
-        at=time.monotonic() if at is None else at,
-        connection=connection,
-    )
+    arrived = time.monotonic() if at is None else at
+    return RecordedRequest(path=path, query=query, headers=CIMultiDict(headers), at=arrived, **known)

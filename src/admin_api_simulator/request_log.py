@@ -30,15 +30,7 @@ def write_requests(out: TextIO) -> None:
 
 def cleaned(path: str, *, key: str) -> str:
     """Return a path without its query, the key, and characters that a terminal or a workflow's log would interpret."""
-    quoted = _quoted(path)
-    if key:
-        for form in (_quoted(key), quote(key, safe="", errors="replace")):
-            quoted = quoted.replace(form, "***")
-        if key in unquote(quoted):  # percent-encoded in another way
-            return "…"
-    shown = quoted.partition("?")[0]
+    shown = quote(path.partition("?")[0], safe=SAFE, errors="replace")
+    if key and key in unquote(shown):
+        return "…"
     return shown if len(shown) <= LONGEST_PATH else f"{shown[:LONGEST_PATH]}…"
-
-
-def _quoted(text: str) -> str:
-    return "?".join(quote(part, safe=SAFE, errors="replace") for part in text.split("?"))

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
+from http.client import responses
 from typing import Literal
 
-from admin_api_simulator.content import Content
+Content = bytes | memoryview
 
 Framing = Literal["length", "chunked", "close"]  # what marks the end of a body (RFC 9112, section 6.3)
 
@@ -23,7 +23,7 @@ class Response:
     @property
     def phrase(self) -> str:
         """The reason phrase of the status line."""
-        return phrase_of(self.status) if self.reason is None else self.reason
+        return responses.get(self.status, "") if self.reason is None else self.reason
 
     def head_bytes(self, framing: Framing = "length") -> bytes:
         """Return the status line, the headers and the blank line. Framing headers that are set are kept."""
@@ -34,14 +34,6 @@ class Response:
         if "connection" not in present:
             lines.append("Connection: close")
         return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
-
-
-def phrase_of(status: int) -> str:
-    """Return the standard phrase of a status, or an empty string."""
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
 
 
 def json_response(value: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

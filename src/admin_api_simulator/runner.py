@@ -5,6 +5,7 @@ Source: actions/runner, `Handler.AddInputsToEnvironment` and `FileCommandManager
 
 import functools
 import io
+import re
 import signal
 import subprocess
 import sys
@@ -15,17 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
 import yaml
 
 MINIMAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DEFAULT_TIMEOUT_SECONDS = 60.0
 OnLine = Callable[[str], None]
-
-
-class OutputFileError(ValueError):
-    """The output file contains a line that the runner or act would reject."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,21 +40,9 @@ class ActionRun:
     left: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def run_action(
-    inputs: Mapping[str, str],
-    *,
-    entrypoint: Path,
-    workspace: Path,
-    python: Path | str = sys.executable,
-    env: Mapping[str, str] | None = None,
-    debug: bool = False,
-    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
-    on_line: OnLine | None = None,
-) -> ActionRun:
-    """Run the action. Raises TimeoutError, after killing it, and OutputFileError."""
-    with start_action(
-        inputs, entrypoint=entrypoint, workspace=workspace, python=python, env=env, debug=debug, on_line=on_line
-    ) as started:
+def run_action(inputs: Mapping[str, str], *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS, **options: Any) -> ActionRun:
+    """Run the action; `options` are those of `start_action`. Raises TimeoutError and ValueError as `collect` does."""
+    with start_action(inputs, **options) as started:
         return started.collect(timeout_seconds=timeout_seconds)
 
 
@@ -102,11 +87,7 @@ class StartedAction:
     """A running action. Leaving `with` kills it."""
 
     def __init__(
-        self,
-        *,
-        process: subprocess.Popen[bytes],
-        folder: tempfile.TemporaryDirectory[str],
-        on_line: OnLine | None,
+        self, *, process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], on_line: OnLine | None
     ) -> None:
         self._process = process
         self._folder = folder
@@ -125,10 +106,6 @@ class StartedAction:
     def pid(self) -> int:
         """The process ID."""
         return self._process.pid
-
-    def poll(self) -> int | None:
-        """Return the exit code, or None while the process runs."""
-        return self._process.poll()
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the process."""
@@ -149,7 +126,7 @@ class StartedAction:
                 self._changed.wait(timeout=0.05)
 
     def collect(self, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> ActionRun:
-        """Wait for the end. Raises TimeoutError, after killing the action, and OutputFileError."""
+        """Wait for the end. Raises TimeoutError, after killing the action, and ValueError for outputs that are invalid."""
         try:
             exit_code = self._process.wait(timeout=timeout_seconds)
         except subprocess.TimeoutExpired:
@@ -243,22 +220,28 @@ def variable_of(input_name: str) -> str:
 
 
 def parse_outputs(text: str) -> dict[str, str]:
-    """Parse an output file like the runner, and as strictly as act, which rejects blank lines between records."""
+    """Parse an output file like the runner, and as strictly as act, which rejects blank lines between records.
+
+    Raises ValueError.
+    """
     outputs: dict[str, str] = {}
-    lines = iter(enumerate(text.removesuffix("\n").split("\n") if text else [], start=1))
-    for number, line in lines:
-        equals, heredoc = line.find("="), line.find("<<")
-        if heredoc >= 0 and (equals < 0 or heredoc < equals):
-            key, delimiter = line.split("<<", 1)
-            if not delimiter:
-                raise OutputFileError(f"line {number} of the outputs has no delimiter: {line!r}")
-            outputs[_key(key, number)] = "\n".join(_until(delimiter, lines, number))
-        elif equals >= 0:
-            key, value = line.split("=", 1)
-            outputs[_key(key, number)] = value
-        else:
-            raise OutputFileError(f"line {number} of the outputs is neither key=value nor key<<DELIMITER: {line!r}")
+    lines = iter(text.removesuffix("\n").split("\n") if text else [])
+    for line in lines:
+        record = re.fullmatch("(.+?)(=|<<(?=.))(.*)", line, re.DOTALL)
+        if record is None or not record[1].strip():
+            raise ValueError(f"neither key=value nor key<<DELIMITER: {line!r}")
+        key, separator, value = record.groups()
+        outputs[key] = _until(value, lines) if separator == "<<" else value
     return outputs
+
+
+def _until(delimiter: str, lines: Iterator[str]) -> str:
+    content: list[str] = []
+    for line in lines:
+        if line == delimiter:
+            return "\n".join(content)
+        content.append(line)
+    raise ValueError(f"a value has no closing delimiter {delimiter!r}")
 
 
 def left_files(folder: Path) -> dict[str, bytes]:
@@ -273,21 +256,6 @@ def left_files(folder: Path) -> dict[str, bytes]:
 def read_text(path: Path) -> str:
     """Return a file's text with its line endings, or an empty string if it does not exist."""
     return path.read_bytes().decode("utf-8") if path.exists() else ""
-
-
-def _until(delimiter: str, lines: Iterator[tuple[int, str]], opened_at: int) -> list[str]:
-    content: list[str] = []
-    for _, line in lines:
-        if line == delimiter:
-            return content
-        content.append(line)
-    raise OutputFileError(f"the value opened in line {opened_at} of the outputs has no closing delimiter {delimiter!r}")
-
-
-def _key(text: str, number: int) -> str:
-    if not text.strip():
-        raise OutputFileError(f"line {number} of the outputs has no key")
-    return text
 
 
 def _as_text(default: object) -> str:

@@ -4,54 +4,50 @@ Source: actions/runner, `ActionCommandManager`, and GitHub's documentation of wo
 """
 
 import re
+from collections.abc import Callable
 
 COMMAND = re.compile(r"\s*::(?P<name>[a-z-]+)(?: (?P<properties>[^:]*(?::(?!:)[^:]*)*))?::(?P<value>.*)", re.DOTALL)
 ANNOTATIONS = {"error": "Error: ", "warning": "Warning: ", "notice": "Notice: "}
-HIDDEN = frozenset({"debug", "save-state", "set-output", "echo", "add-matcher", "remove-matcher"})
 
 
 class RunnerLog:
-    """Converts lines of an action's output, in order, because a mask applies to the lines after it."""
+    """Writes lines of an action's output as GitHub shows them; those that match `cut` are only counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, write: Callable[[str], None], *, cut: str | None = None) -> None:
+        self._write = write
+        self._cut = re.compile(cut or "(?!)")
         self._masks: list[str] = []
-        self._stopped_until: str | None = None
         self._in_group = False
+        self._cut_lines = 0
 
-    def show(self, line: str) -> list[str]:
-        """Return the lines of the log for one line of output."""
-        match = COMMAND.fullmatch(line)
-        if self._stopped_until is not None:
-            if line.strip() == f"::{self._stopped_until}::":
-                self._stopped_until = None
-                return []
-            return self._visible(line)
-        if match is None:
-            return self._visible(line)
-        return self._command(match["name"], _decoded(match["value"]), line)
-
-    def _command(self, name: str, value: str, line: str) -> list[str]:
+    def show(self, line: str) -> None:
+        """Write the lines of the log for one line of output, in order, because a mask applies to the lines after it."""
+        command = COMMAND.fullmatch(line)
+        name, text = (command["name"], _decoded(command["value"])) if command else ("", line)
         if name == "add-mask":
-            lines = {part for part in value.splitlines() if part.strip()}
-            self._masks = sorted({*self._masks, *lines}, key=len, reverse=True)
-            return []
-        if name == "stop-commands":
-            self._stopped_until = value
-            return []
-        if name in ANNOTATIONS:
-            return self._visible(ANNOTATIONS[name] + value)
+            self._masks = sorted({*self._masks, *filter(str.strip, text.splitlines())}, key=len, reverse=True)
+        elif name == "group":
+            self._show(f"▶ {text}")
+        elif not self._in_group and (command is None or name in ANNOTATIONS):
+            self._show(ANNOTATIONS.get(name, "") + text)
         if name in {"group", "endgroup"}:
             self._in_group = name == "group"
-            return self._masked(f"▶ {value}") if self._in_group else []
-        return [] if name in HIDDEN else self._visible(line)
 
-    def _visible(self, text: str) -> list[str]:
-        return [] if self._in_group else self._masked(text)
+    def end(self) -> None:
+        """Write how many lines were cut since the last one."""
+        if self._cut_lines:
+            self._write(f"… {self._cut_lines} more lines …")
+            self._cut_lines = 0
 
-    def _masked(self, text: str) -> list[str]:
+    def _show(self, text: str) -> None:
         for mask in self._masks:
             text = text.replace(mask, "***")
-        return text.split("\n")
+        for line in text.split("\n"):
+            if self._cut.search(line):
+                self._cut_lines += 1
+            else:
+                self.end()
+                self._write(line)
 
 
 def _decoded(value: str) -> str:

@@ -6,9 +6,10 @@ Next to the operations, `domains` may be an object with such operations for sing
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from admin_api_simulator.faults import CUTS, DOMAIN_OPERATIONS, FRAMINGS, OPERATIONS, Fault, Operation
+from admin_api_simulator.faults import CUTS, DOMAIN_OPERATIONS, FRAMINGS, OPERATIONS, Fault
+from admin_api_simulator.simulator import Simulator
 
 Scenario = Mapping[tuple[Any, str | None], tuple[Fault | None, ...]]
 """The planned turns of each operation and domain, None for all domains."""
@@ -36,14 +37,7 @@ class ScenarioError(ValueError):
     """The file cannot be read or is invalid; the message names the field."""
 
 
-class Scripted(Protocol):
-    """What a scenario is applied to."""
-
-    def script(self, operation: Operation, *turns: Fault | None, domain: str | None = None) -> None:
-        """Plan the next turns of an operation."""
-
-
-def apply_scenario(path: Path, simulator: Scripted) -> None:
+def apply_scenario(path: Path, simulator: Simulator) -> None:
     """Plan the turns of a file. Raises ScenarioError."""
     try:
         scenario = parse_scenario(path.read_text(encoding="utf-8"))
@@ -57,16 +51,14 @@ def parse_scenario(text: str) -> Scenario:
     """Read a scenario from JSON. Raises ValueError."""
     document = _object(json.loads(text), "it")
     domains = _object(document.pop(DOMAINS, {}), DOMAINS)
-    scenario = _turns(document, None, frozenset(OPERATIONS), "")
+    scenario = dict(_turns(document, None, frozenset(OPERATIONS), ""))
     for domain, operations in domains.items():
         place = f"{DOMAINS}.{domain}"
         scenario |= _turns(_object(operations, place), domain, DOMAIN_OPERATIONS, f"{place}.")
     return scenario
 
 
-def _turns(
-    document: Mapping[str, object], domain: str | None, known: frozenset[str], prefix: str
-) -> dict[tuple[Any, str | None], tuple[Fault | None, ...]]:
+def _turns(document: Mapping[str, object], domain: str | None, known: frozenset[str], prefix: str) -> Scenario:
     turns = {}
     for operation, listed in document.items():
         place = f"{prefix}{operation}"

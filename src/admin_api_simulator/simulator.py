@@ -1,14 +1,14 @@
 """The simulated platform: API and storage on two ports, served in a thread."""
 
 import asyncio
-import errno
+import os
 import secrets
 import socket
 import ssl
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,50 +19,32 @@ from aiohttp import web
 from admin_api_simulator.api import Api, Override
 from admin_api_simulator.bundles import BundleStore
 from admin_api_simulator.clock import Clock
-from admin_api_simulator.connections import Connections, CountingServer, Port
 from admin_api_simulator.faults import Fault, FaultScript, Operation
-from admin_api_simulator.jobs import DEMO_PROJECT, AgentOutcome, ExportOutcome, ExportPlan, JobStore
+from admin_api_simulator.jobs import DEMO_PROJECT, ExportPlan, JobStore
 from admin_api_simulator.links import LinkSigner
-from admin_api_simulator.peaks import max_within
-from admin_api_simulator.recording import ForgetfulRecorder, RecordedRequest, Recorder, request_on_the_wire
+from admin_api_simulator.recording import RecordedRequest, request_on_the_wire
 from admin_api_simulator.site import ArchiveKind
 from admin_api_simulator.storage import Storage
-from admin_api_simulator.tls import Certificates, make_certificates
+from admin_api_simulator.tls import serve_tls
 from admin_api_simulator.wire import Reply, Service, Wire
 
 DEFAULT_KEY = "simulated-admin-key"
+LONGEST_LINE_BYTES = 1 << 20
 SHUTDOWN_SECONDS = 0.05
 TURNS_TO_CLOSE = 5  # an aborted transport closes its socket in later turns of the event loop
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConnectionCount:
-    """Number of TCP connections of each port."""
-
-    api: int
-    storage: int
-
-
-class PortTakenError(OSError):
-    """A port is in use. `port` says which of the two it is."""
-
-    def __init__(self, port: Port, number: int) -> None:
-        super().__init__(errno.EADDRINUSE, f"port {number} is in use")
-        self.port = port
 
 
 class Simulator:
     """A documentation platform on this machine, from `start` (or `with`) to `stop`.
 
-    - `key`: the admin API key. `plan=False`: a plan without static export.
+    - `key`: the admin API key.
     - `export_seconds`, of which the fraction `queue_share` is in the queue, and `agent_seconds`: how long jobs take.
     - `pages`: number of pages of an exported site. `asset_bytes`: size of an additional incompressible file in the bundle.
-    - `archive`: `tar.gz`, `tar`, `tar.bz2`, `tar.xz` or `zip`. `bz2` and `xz` are slow with a large asset.
-    - `link_seconds`: how long a bundle link is valid.
+    - `archive`: `tar.gz`, `tar` or `zip`. `link_seconds`: how long a bundle link is valid.
     - `job_ids`: ids of the first exports. `max_jobs`: maximum unfinished exports; a start above it gets 429.
     - `tls=True`: both ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
     - `host`, `port`, `storage_port`: where to listen; port 0 is any free port.
-    - `clock`: a clock of the caller's. `keep_requests=False`: `requests` stays empty, in a run whose memory is measured.
+    - `clock`: a clock of the caller's.
     """
 
     def __init__(
@@ -76,7 +58,6 @@ class Simulator:
         asset_bytes: int = 0,
         archive: ArchiveKind = "tar.gz",
         link_seconds: float = 3600.0,
-        plan: bool = True,
         job_ids: Sequence[str] = (),
         max_jobs: int | None = None,
         tls: bool = False,
@@ -85,7 +66,6 @@ class Simulator:
         port: int = 0,
         storage_port: int = 0,
         clock: Clock | None = None,
-        keep_requests: bool = True,
     ) -> None:
         clock = clock or Clock()
         self.key = key
@@ -99,52 +79,46 @@ class Simulator:
         )
         self._signer = LinkSigner(clock=clock, secret=secrets.token_bytes(32), link_seconds=link_seconds)
         self._bundles = BundleStore(jobs=self._jobs, archive=archive, asset_bytes=asset_bytes)
-        self._storage = Storage(
-            clock=clock,
-            signer=self._signer,
-            bundles=self._bundles,
-        )
+        self._storage = Storage(clock=clock, signer=self._signer, bundles=self._bundles)
         self._api = Api(
             key=key,
-            plan=plan,
             jobs=self._jobs,
             bundles=self._bundles,
             signer=self._signer,
             storage_url=lambda: self.storage_url,
             max_jobs=max_jobs,
         )
-        self._recorder = Recorder() if keep_requests else ForgetfulRecorder()
-        self._connections = Connections()
         self._faults = FaultScript()
-        self._wire = Wire(recorder=self._recorder, faults=self._faults, key=key)
+        self._wire = Wire(faults=self._faults, key=key)
         self._tls = tls
         self._ca_file = ca_file
         self._host = host
         self._requested_ports = (port, storage_port)
         self._addresses: tuple[str, str] | None = None
-        self._certificates: Certificates | None = None
+        self.ca_path: Path | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._running: _Running | None = None
 
     def start(self) -> Self:
-        """Start to serve. Raises PortTakenError, OSError if the host is not available, RuntimeError if already started."""
+        """Start to serve. Raises OSError if an address is not available, RuntimeError if already started."""
         if self._running is not None:
             raise RuntimeError("the simulator is already running")
-        certificates = make_certificates(self._host, ca_file=self._ca_file) if self._tls else None
+        sockets = _listen(self._host, self._requested_ports)
         try:
-            api_socket, storage_socket = _listen(self._host, self._requested_ports)
-        except OSError:
-            if certificates is not None:
-                certificates.remove()
+            ssl_context = self._serve_tls() if self._tls else None
+        except BaseException:
+            for listening in sockets:
+                listening.close()
             raise
-        self._certificates = certificates
-        self._addresses = (self._address(api_socket), self._address(storage_socket))
-        self._running = _Running(
-            wire=self._wire,
-            services=[("api", api_socket, self._api), ("storage", storage_socket, self._storage)],
-            connections=self._connections,
-            ssl_context=self._certificates.server_context if self._certificates else None,
-        )
+        self._addresses = (self._address(sockets[0]), self._address(sockets[1]))
+        services: list[tuple[socket.socket, Service]] = [(sockets[0], self._api), (sockets[1], self._storage)]
+        self._running = _Running(wire=self._wire, services=services, ssl_context=ssl_context)
         return self
+
+    def _serve_tls(self) -> ssl.SSLContext:
+        self._folder = tempfile.TemporaryDirectory(prefix="admin-api-simulator-")
+        self.ca_path = self._ca_file or Path(self._folder.name) / "ca.pem"
+        return serve_tls(self._host, ca_file=self.ca_path)
 
     def open(self, *, api: str, storage: str) -> Self:
         """Serve at two made-up addresses, such as `https://api.example.com`, without sockets: only `reply` answers."""
@@ -169,11 +143,6 @@ class Simulator:
         )
         return self._wire.reply(service, received, fault)
 
-    def operation_of(self, method: str, url: str) -> str:
-        """Return the operation of a request, `download` or `unknown`. Raises ValueError for another address."""
-        service, target = self._service_of(url)
-        return service.operation_of(method, target.partition("?")[0])
-
     def sent(self, reply: Reply) -> None:
         """Record that the client has received a reply."""
         self._wire.sent(reply)
@@ -183,9 +152,10 @@ class Simulator:
         if self._running is not None:
             self._running.stop()
             self._running = None
-        if self._certificates is not None:
-            self._certificates.remove()
-            self._certificates = None
+        if self._folder is not None and self.ca_path is not None:
+            self.ca_path.unlink(missing_ok=True)
+            self._folder.cleanup()
+            self._folder = self.ca_path = None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -204,34 +174,20 @@ class Simulator:
         return self._started_addresses()[1]
 
     @property
-    def ca_path(self) -> Path | None:
-        """The PEM file of the certificate authority, None without TLS."""
-        return self._certificates.ca_path if self._certificates else None
-
-    @property
     def requests(self) -> list[RecordedRequest]:
         """All requests so far, in the order of their arrival."""
-        return self._recorder.snapshot()
+        return [*self._wire.requests]
 
-    def requests_of(
-        self, operation: str | None = None, *, domain: str | None = None, status: int | None = None
-    ) -> list[RecordedRequest]:
-        """Return the requests with this operation, domain and response status, if given."""
-        return [
-            request
-            for request in self.requests
-            if (operation is None or request.operation == operation)
-            and (domain is None or request.is_about(domain))
-            and (status is None or request.status == status)
-        ]
+    def requests_of(self, operation: str) -> list[RecordedRequest]:
+        """Return the requests with this operation."""
+        return [request for request in self.requests if request.operation == operation]
 
-    def count(self, operation: str | None = None, *, domain: str | None = None, status: int | None = None) -> int:
-        """Return the number of requests with this operation, domain and response status, if given."""
-        return len(self.requests_of(operation, domain=domain, status=status))
-
-    def max_requests(self, *, within_seconds: float = 1.0) -> int:
-        """Return the maximum number of requests to the API, even rejected ones, in any window of this length."""
-        return max_within((request.at for request in self.requests if request.operation != "download"), within_seconds)
+    def count(self, operation: str, *, domain: str | None = None, status: int | None = None) -> int:
+        """Return the number of requests with this operation and, if given, domain and response status."""
+        return sum(
+            (domain is None or request.is_about(domain)) and (status is None or request.status == status)
+            for request in self.requests_of(operation)
+        )
 
     @property
     def max_concurrent_jobs(self) -> int:
@@ -241,53 +197,28 @@ class Simulator:
         """
         return self._jobs.max_concurrent()
 
-    @property
-    def connections(self) -> ConnectionCount:
-        """Number of TCP connections of each port, including those without a request."""
-        return ConnectionCount(api=self._connections.count("api"), storage=self._connections.count("storage"))
-
     def add_export_job(
-        self,
-        job_id: str,
-        *,
-        outcome: ExportOutcome = "completed",
-        seconds: float = 0.0,
-        domain: str = "docs.example.com",
-        pages: int | None = None,
-        bundle: bytes | None = None,
+        self, job_id: str, *, seconds: float = 0.0, domain: str = "docs.example.com", bundle: bytes | None = None
     ) -> None:
         """Add an export that ends in `seconds`; `bundle` replaces the generated archive."""
-        self._jobs.add_export(job_id, outcome=outcome, seconds=seconds, domain=domain, pages=pages, bundle=bundle)
+        self._jobs.add_export(job_id, domain=domain, plan=ExportPlan(seconds=seconds, bundle=bundle))
 
     def plan_export(self, domain: str, plan: ExportPlan) -> None:
         """Set how the exports of a domain will be, which the action starts."""
         self._jobs.plan_export(domain, plan)
 
     def add_agent_job(
-        self,
-        job_id: str,
-        *,
-        project_id: str = DEMO_PROJECT,
-        outcome: AgentOutcome = "pull-request",
-        seconds: float | None = None,
-        **overrides: object,
+        self, job_id: str, *, project_id: str = DEMO_PROJECT, seconds: float | None = None, **overrides: object
     ) -> None:
-        """Add an agent job that ends `seconds` after its first read, by default `agent_seconds`.
+        """Add an agent job that ends with a pull request `seconds` after its first read, by default `agent_seconds`.
 
         `overrides` replace fields of the job; `status`, `prLink` and `archivedAt` only once it has ended.
         """
-        self._jobs.add_agent(job_id, project_id=project_id, outcome=outcome, seconds=seconds, overrides=overrides)
+        self._jobs.add_agent(job_id, project_id=project_id, seconds=seconds, overrides=overrides)
 
     def put_bundle(self, job_id: str, content: bytes) -> None:
         """Replace a job's bundle; its ETag changes with it. Raises KeyError for an unknown job."""
         self._bundles.put(job_id, content)
-
-    def put_bundle_file(self, job_id: str, path: Path) -> None:
-        """Replace a job's bundle by a file, which is read in pieces and must not change.
-
-        Raises KeyError for an unknown job, OSError for a missing file.
-        """
-        self._bundles.put_file(job_id, path)
 
     def script(self, operation: Operation, *turns: Fault | None, domain: str | None = None) -> None:
         """Replace the planned turns of an operation. None is a normal turn, like every turn after the planned ones.
@@ -302,15 +233,12 @@ class Simulator:
         """Plan a fault for every turn of an operation, `after` the given ones. `domain` works as in `script`."""
         self._faults.plan(operation, after, then=fault, domain=domain)
 
-    def override(self, operation: Operation, json: Override | None = None, *, domain: str | None = None) -> None:
+    def override(self, operation: Operation, json: Override | None = None) -> None:
         """Replace the JSON of an operation's successful responses; None removes the override.
 
-        A function receives the normal JSON and returns another. With `domain`, the override is for requests about that domain,
-        and takes precedence over the one for all.
+        A function receives the normal JSON and returns another.
         """
-        if operation == "download":
-            raise ValueError("a download has no JSON to override; see put_bundle")
-        self._api.override(operation, json, domain=domain)
+        self._api.override(operation, json)
 
     def _service_of(self, url: str) -> tuple[Service, str]:
         """Return what responds at an address, and the request's target."""
@@ -335,20 +263,13 @@ class _Running:
     """The thread with the event loop."""
 
     def __init__(
-        self,
-        *,
-        wire: Wire,
-        services: Sequence[tuple[Port, socket.socket, Service]],
-        connections: Connections,
-        ssl_context: ssl.SSLContext | None,
+        self, *, wire: Wire, services: Sequence[tuple[socket.socket, Service]], ssl_context: ssl.SSLContext | None
     ) -> None:
         self._ready = threading.Event()
         self._stopping = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(wire, services, connections, ssl_context)),
-            name="admin-api-simulator",
-            daemon=True,
+            target=lambda: asyncio.run(self._serve(wire, services, ssl_context)), name="admin-api-simulator", daemon=True
         )
         self._thread.start()
         self._ready.wait()
@@ -361,27 +282,27 @@ class _Running:
         self._thread.join()
 
     async def _serve(
-        self,
-        wire: Wire,
-        services: Sequence[tuple[Port, socket.socket, Service]],
-        connections: Connections,
-        ssl_context: ssl.SSLContext | None,
+        self, wire: Wire, services: Sequence[tuple[socket.socket, Service]], ssl_context: ssl.SSLContext | None
     ) -> None:
         self._loop = asyncio.get_running_loop()
         runners = []
-        servers = []
         try:
-            for port, listening, service in services:
-                server = CountingServer(wire.handler(service), port=port, connections=connections)
-                runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
-                await runner.setup()
-                runners.append(runner)
-                servers.append(server)
-                await web.SockSite(runner, listening, ssl_context=ssl_context).start()
+            for listening, service in services:
+                server = web.Server(
+                    wire.handler(service),
+                    handler_cancellation=True,
+                    access_log=None,
+                    max_line_size=LONGEST_LINE_BYTES,
+                    max_field_size=LONGEST_LINE_BYTES,
+                )
+                runners.append(web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS))
+                await runners[-1].setup()
+                await web.SockSite(runners[-1], listening, ssl_context=ssl_context).start()
             self._ready.set()
             await self._stopping.wait()
         finally:
             self._ready.set()
+            servers = [runner.server for runner in runners if runner.server is not None]
             transports = [connection.transport for server in servers for connection in server.connections]
             for runner in runners:
                 await runner.cleanup()
@@ -392,18 +313,14 @@ class _Running:
                 await asyncio.sleep(0)
 
 
-def _listen(host: str, ports: tuple[int, int]) -> tuple[socket.socket, socket.socket]:
+def _listen(host: str, ports: tuple[int, int]) -> list[socket.socket]:
     family, _, _, _, (address, *_) = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
-    first = _bind("api", str(address), ports[0], family)
-    try:
-        return first, _bind("storage", str(address), ports[1], family)
-    except OSError:
-        first.close()
-        raise
-
-
-def _bind(port: Port, address: str, number: int, family: int) -> socket.socket:
-    try:
-        return socket.create_server((address, number), family=family)
-    except OSError as error:
-        raise (PortTakenError(port, number) if error.errno == errno.EADDRINUSE else error) from None
+    sockets: list[socket.socket] = []
+    for port in ports:
+        try:
+            sockets.append(socket.create_server((str(address), port), family=family))
+        except OSError as error:
+            for listening in sockets:
+                listening.close()
+            raise OSError(error.errno, f"port {port}: {os.strerror(error.errno or 0)}") from None
+    return sockets

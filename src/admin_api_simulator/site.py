@@ -1,17 +1,14 @@
 """The static site of an export, and its archive; both are reproducible."""
 
-import bz2
 import gzip
 import hashlib
 import html
 import io
-import lzma
 import tarfile
 import zipfile
-from contextlib import nullcontext
 from typing import Literal
 
-ArchiveKind = Literal["tar.gz", "tar", "tar.bz2", "tar.xz", "zip"]
+ArchiveKind = Literal["tar.gz", "tar", "zip"]
 
 STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}nav a{margin-right:1rem}\n"
 SCRIPT = 'document.documentElement.dataset.ready = "true";\n'
@@ -63,26 +60,15 @@ def _is_large(content: bytes) -> bool:
 
 def _tar(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
     buffer = io.BytesIO()
-    large = any(_is_large(content) for content in files.values())
-    with (
-        _compressing(buffer, kind, large=large) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path, content in files.items():
             entry = tarfile.TarInfo(path)
             entry.size, entry.mtime, entry.mode = len(content), MODIFIED_AT, 0o644
             archive.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def _compressing(
-    buffer: io.BytesIO, kind: ArchiveKind, *, large: bool
-) -> gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile | nullcontext[io.BytesIO]:
-    if kind == "tar.gz":
-        return gzip.GzipFile(fileobj=buffer, mode="wb", mtime=MODIFIED_AT, compresslevel=0 if large else 6)
-    if kind == "tar.bz2":
-        return bz2.BZ2File(buffer, "wb")
-    return lzma.LZMAFile(buffer, "wb") if kind == "tar.xz" else nullcontext(buffer)
+    if kind == "tar":
+        return buffer.getvalue()
+    level = 0 if any(map(_is_large, files.values())) else 6
+    return gzip.compress(buffer.getvalue(), compresslevel=level, mtime=MODIFIED_AT)
 
 
 def _zip(files: dict[str, bytes]) -> bytes:

@@ -3,20 +3,19 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import StreamWriter
 
-from admin_api_simulator.connections import number_of
-from admin_api_simulator.content import PIECE_BYTES, Content, as_bytes, part_of, pieces
 from admin_api_simulator.faults import Fault, FaultScript
-from admin_api_simulator.recording import RecordedRequest, Recorder, request_on_the_wire
+from admin_api_simulator.recording import RecordedRequest, request_on_the_wire
 from admin_api_simulator.request_log import log_request
-from admin_api_simulator.responses import Response, error_response
+from admin_api_simulator.responses import Content, Response, error_response
 
+PIECE_BYTES = 1 << 20
 CHUNK_BYTES = 1 << 14
 
 
@@ -52,9 +51,9 @@ class Reply:
 class Wire:
     """What the handlers of both ports share."""
 
-    recorder: Recorder
     faults: FaultScript
     key: str
+    requests: list[RecordedRequest] = field(default_factory=list)
 
     def handler(self, service: Service) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         """Return the request handler of a service."""
@@ -83,7 +82,6 @@ class Wire:
             target=request.raw_path,
             headers=request.headers,
             body=body,
-            connection=number_of(request),
         )
         reply = self.reply(service, received)
         if reply.fault is not None:
@@ -96,7 +94,8 @@ class Wire:
     def reply(self, service: Service, received: RecordedRequest, fault: Fault | None = None) -> Reply:
         """Record a request, run its operation or take the given or planned fault, and return what to send."""
         recorded = replace(received, domain=service.domain_of(received))
-        number = self.recorder.add(recorded)
+        self.requests.append(recorded)
+        number = len(self.requests) - 1
         if fault is None:
             fault = self.faults.next_turn(recorded.operation, recorded.domain)
         if fault is None:
@@ -107,7 +106,7 @@ class Wire:
     def sent(self, reply: Reply) -> None:
         """Record the status that the client receives."""
         if reply.status is not None:
-            self.recorder.set_status(reply.number, reply.status)
+            self.requests[reply.number] = replace(self.requests[reply.number], status=reply.status)
 
 
 class _RawResponse(web.StreamResponse):
@@ -163,7 +162,13 @@ def sent_parts(response: Response, fault: Fault) -> Iterator[bytes | memoryview]
     if fault.framing == "chunked":
         yield from _chunks(response.body, kept)
     else:
-        yield from pieces(response.body if kept is None else part_of(response.body, 0, kept))
+        yield from pieces(memoryview(response.body)[:kept])
+
+
+def pieces(content: Content, *, piece_bytes: int = PIECE_BYTES) -> Iterator[memoryview]:
+    """Yield the bytes in pieces, without copying them."""
+    for position in range(0, len(content), piece_bytes):
+        yield memoryview(content)[position : position + piece_bytes]
 
 
 def _chunks(body: Content, kept: int | None) -> Iterator[bytes | memoryview]:
@@ -184,4 +189,4 @@ def _chunks(body: Content, kept: int | None) -> Iterator[bytes | memoryview]:
 def _web_response(response: Response) -> web.StreamResponse:
     if len(response.body) > PIECE_BYTES:
         return _Streamed(response)
-    return web.Response(status=response.status, reason=response.phrase, headers=response.headers, body=as_bytes(response.body))
+    return web.Response(status=response.status, reason=response.phrase, headers=response.headers, body=bytes(response.body))

@@ -94,7 +94,7 @@ FAILED: Final = {
     "the key ends in the middle": Case(
         reason="unauthorized", inputs=EXPORT, outputs=ENDED, plan=always("make_bundle", status=401)
     ),
-    "the plan has no export": Case(reason="forbidden", inputs=EXPORT, outputs=set(), options={"plan": False}),
+    "the plan has no export": Case(reason="forbidden", inputs={"domain": "no-plan.example.com"}, outputs=set()),
     "no such deployment": Case(reason="not-found", inputs={"domain": "unknown.example.com"}, outputs=set()),
     "no such job": Case(reason="not-found", inputs={**COLLECT, "job_id": "nowhere"}, outputs={"jobId"}),
     "no such agent job": Case(reason="not-found", inputs={**AGENT, "job_id": "nowhere"}, outputs={"jobId"}),

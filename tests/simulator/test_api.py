@@ -1,162 +1,108 @@
-"""The administrative API over real HTTP."""
+"""The administrative API and the storage over real HTTP."""
 
-from datetime import datetime
-from urllib.parse import urlsplit
+import time
+from typing import Any
 
 import pytest
 import requests
 
 from admin_api_simulator import Simulator
-from tests.simulator.client import call, eventually, raw_exchange, start_export
-
-
-@pytest.mark.parametrize("authorization", [None, "Bearer wrong", "Basic c2ltdWxhdGVk", "Bearer"])
-def test_a_request_without_the_key_is_refused(authorization: str | None, platform: Simulator) -> None:
-    headers = {} if authorization is None else {"Authorization": authorization}
-
-    response = requests.get(f"{platform.base_url}/v1/static-export/jobs/export-finished", headers=headers, timeout=10)
-
-    assert response.status_code == 401
-    assert "token" in response.json()["error"]
-
-
-@pytest.mark.parametrize(("domain", "status"), [("no-plan.example.com", 403), ("unknown.example.com:8443", 404)])
-def test_a_domain_chooses_a_refusal(domain: str, status: int, platform: Simulator) -> None:
-    response = call(platform, "POST", "/v1/static-export/jobs", json={"domain": domain})
-
-    assert response.status_code == status
-    assert response.json()["error"]
+from tests.simulator.client import FINISHED, JOBS, bundle_url, call, raw_exchange
 
 
 @pytest.mark.parametrize(
-    ("content_type", "body", "status"),
+    ("method", "path", "options", "status"),
     [
-        ("application/json", b"{", 400),
-        ("application/json", b"[]", 400),
-        ("application/json", b"{}", 400),
-        ("application/json", b'{"domain": 7}', 400),
-        ("application/json", b'{"domain": ""}', 400),
-        ("application/json; charset=utf-8", b'{"domain": "docs.example.com", "version": 2}', 202),
-        ("text/plain", b'{"domain": "docs.example.com"}', 415),
+        *(("GET", FINISHED, {"headers": {"Authorization": given}}, 401) for given in ("", "Bearer wrong", "Basic eA==")),
+        ("POST", JOBS, {"json": {"domain": "no-plan.example.com"}}, 403),
+        ("POST", JOBS, {"json": {"domain": "unknown.example.com:8443"}}, 404),
+        *(("POST", JOBS, {"json": body}, 400) for body in ([], {}, {"domain": 7}, {"domain": ""})),
+        ("POST", JOBS, {"data": '{"domain": "docs.example.com"}'}, 415),
+        ("POST", f"{JOBS}/slow/bundle", {}, 409),
+        ("GET", f"{JOBS}/nowhere", {}, 404),
+        ("POST", f"{JOBS}/nowhere/bundle", {}, 404),
+        ("GET", "/v2/agent/other-project/job/agent-failed", {}, 404),
+        ("GET", "/v3/anything", {}, 404),
+        ("DELETE", FINISHED, {}, 405),
     ],
 )
-def test_the_start_body_is_checked(content_type: str, body: bytes, status: int, platform: Simulator) -> None:
-    response = requests.post(
-        f"{platform.base_url}/v1/static-export/jobs",
-        data=body,
-        headers={"Authorization": f"Bearer {platform.key}", "Content-Type": content_type},
-        timeout=10,
-    )
-
-    assert response.status_code == status
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "/v1/static-export/jobs/nowhere", 404),
-        ("POST", "/v1/static-export/jobs/nowhere/bundle", 404),
-        ("GET", "/v2/agent/demo-project/job/nowhere", 404),
-        ("GET", "/v2/agent/other-project/job/agent-failed", 404),
-        ("GET", "/v3/anything", 404),
-        ("GET", "/v1/static-export/jobs", 405),
-        ("DELETE", "/v1/static-export/jobs/export-finished", 405),
-    ],
-)
-def test_what_is_not_there_is_reported_as_an_error(method: str, path: str, status: int, platform: Simulator) -> None:
-    response = call(platform, method, path)
-
-    assert response.status_code == status
-    assert response.json()["error"]
-
-
-def test_a_running_export_has_no_bundle_yet(platform: Simulator) -> None:
+def test_what_the_platform_refuses_is_an_error_with_a_reason(
+    platform: Simulator, method: str, path: str, options: dict[str, Any], status: int
+) -> None:
     platform.add_export_job("slow", seconds=3600)
 
-    response = call(platform, "POST", "/v1/static-export/jobs/slow/bundle")
+    response = call(platform, method, path, **options)
 
-    assert response.status_code == 409
-
-
-def test_a_bundle_link_is_fresh_each_time(platform: Simulator) -> None:
-    first = call(platform, "POST", "/v1/static-export/jobs/export-finished/bundle").json()
-    second = call(platform, "POST", "/v1/static-export/jobs/export-finished/bundle").json()
-
-    assert first["bundleUrl"] != second["bundleUrl"]
-    assert datetime.fromisoformat(first["expiresAt"]).tzinfo is not None
-    assert first["expiresAt"].endswith("Z")
-    assert first["sizeBytes"] == len(requests.get(first["bundleUrl"], timeout=10).content)
-    assert {",", "&", "%"} <= set(urlsplit(first["bundleUrl"]).query)
-
-
-@pytest.mark.parametrize(
-    ("job_id", "status", "has_pull_request", "is_archived"),
-    [
-        ("agent-pull-request", "completed", True, False),
-        ("agent-no-change", "completed", False, False),
-        ("agent-archived", "archived", False, True),
-        ("agent-failed", "failed", False, False),
-    ],
-)
-def test_an_agent_job_is_active_first_and_then_ends(
-    job_id: str, status: str, has_pull_request: bool, is_archived: bool, platform: Simulator
-) -> None:
-    path = f"/v2/agent/demo-project/job/{job_id}"
-
-    seen = eventually(lambda: str(call(platform, "GET", path).json()["status"]), status)
-    job = call(platform, "GET", path).json()
-
-    assert seen == ["active", status]
-    assert set(job) == {"id", "status", "source", "model", "prLink", "createdAt", "archivedAt"}
-    assert set(job["source"]) == {"repository", "ref"}
-    assert (job["prLink"] is not None) is has_pull_request
-    assert (job["archivedAt"] is not None) is is_archived
+    assert (response.status_code, bool(response.json()["error"])) == (status, True)
 
 
 @pytest.mark.parametrize("job_id", [".", "..", "a/../b", "%2F", "ü"])
 def test_ids_are_routed_on_the_raw_path(job_id: str) -> None:
     with Simulator(job_ids=[job_id], export_seconds=0) as platform:
-        assert start_export(platform) == job_id
-        encoded = "".join(f"%{byte:02X}" for byte in job_id.encode())
+        platform.script("read_export", None)
+        call(platform, "POST", JOBS, json={"domain": "docs.example.com"})
+        path = f"{JOBS}/{''.join(f'%{byte:02X}' for byte in job_id.encode())}"
+        platform.override("read_export", {"status": "found"})
 
-        response = raw_exchange(platform, f"/v1/static-export/jobs/{encoded}")
-
-        assert response.startswith(b"HTTP/1.1 200 ")
-        assert platform.requests[-1].path == f"/v1/static-export/jobs/{encoded}"
-        assert platform.requests[-1].operation == "read_export"
+        assert b"found" in raw_exchange(platform, f"{path}?c=%2F")
+        assert [(request.path, request.query, request.status) for request in platform.requests_of("read_export")] == [
+            (path, "c=%2F", 200)
+        ]
 
 
 def test_an_override_replaces_successful_responses_until_it_is_removed(platform: Simulator) -> None:
-    path = "/v1/static-export/jobs/export-finished"
+    overrides: list[Any] = [{"status": "resting"}, lambda normal: {**normal, "pageCount": "many"}, None]
+    seen = []
+    for override in overrides:
+        platform.override("read_export", override)
+        seen.append(call(platform, "GET", FINISHED).json())
 
-    platform.override("read_export", json={"status": "resting", "progress": "half"})
-    replaced = call(platform, "GET", path)
-    missing = call(platform, "GET", "/v1/static-export/jobs/nowhere")
-    platform.override("read_export", json=lambda normal: {**normal, "pageCount": "many"})
-    changed = call(platform, "GET", path)
-    platform.override("read_export", None)
-    normal = call(platform, "GET", path)
-
-    assert (replaced.status_code, replaced.json()) == (200, {"status": "resting", "progress": "half"})
-    assert missing.status_code == 404
-    assert changed.json()["pageCount"] == "many"
-    assert normal.json()["pageCount"] == 12
+    assert (seen[0], seen[1]["pageCount"], seen[2]["pageCount"]) == ({"status": "resting"}, "many", 12)
 
 
-def test_every_request_is_recorded(platform: Simulator) -> None:
-    call(platform, "POST", "/v1/static-export/jobs", json={"domain": "docs.example.com"}, headers={"X-Mine": "1"})
-    call(platform, "GET", "/v1/static-export/jobs/a%20b?c=%2F")
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("/exports/export-finished/", "/exports/export-failed/", "SignatureDoesNotMatch"),
+        ("X-Amz-Security-Token=session", "X-Amz-Security-Token=other", "SignatureDoesNotMatch"),
+        ("X-Amz-Signature=", "X-Amz-Other=", "AccessDenied"),
+        ("X-Amz-Date=", "X-Amz-Date=x", "AccessDenied"),
+    ],
+)
+def test_a_changed_link_is_refused(platform: Simulator, old: str, new: str, code: str) -> None:
+    response = requests.get(bundle_url(platform).replace(old, new), timeout=10)
 
-    first, second = platform.requests
+    assert (response.status_code, f"<Code>{code}</Code>" in response.text) == (403, True)
 
-    assert (first.operation, first.method, first.path, first.status) == (
-        "start_export",
-        "POST",
-        "/v1/static-export/jobs",
-        202,
-    )
-    assert first.headers["x-mine"] == "1"
-    assert first.body == b'{"domain": "docs.example.com"}'
-    assert (second.path, second.query, second.status) == ("/v1/static-export/jobs/a%20b", "c=%2F", 404)
-    assert first.at <= second.at
-    assert platform.count("start_export") == 1
+
+def test_an_expired_link_and_one_beside_a_key_are_refused() -> None:
+    with Simulator(link_seconds=0.05) as platform:
+        url = bundle_url(platform)
+        with_key = requests.get(url, headers={"Authorization": "Bearer key"}, timeout=10)
+        time.sleep(0.06)
+        late = requests.get(url, timeout=10)
+
+    assert (with_key.status_code, late.status_code, "Request has expired" in late.text) == (400, 403, True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "start", "end"), [("bytes=10-19", 206, 10, 20), ("bytes=-7", 206, -7, None), ("bytes=99999-", 416, 0, 0)]
+)
+def test_a_range_gets_its_part_of_the_bundle(platform: Simulator, asked: str, status: int, start: int, end: int | None) -> None:
+    whole = requests.get(bundle_url(platform), timeout=10).content
+    response = requests.get(bundle_url(platform), headers={"Range": asked}, timeout=10)
+
+    assert (response.status_code, response.headers["Content-Range"].endswith(f"/{len(whole)}")) == (status, True)
+    assert status == 416 or response.content == whole[start:end]
+
+
+@pytest.mark.parametrize("validator", ["ETag", "Last-Modified"])
+def test_if_range_continues_the_same_bundle_and_restarts_another(platform: Simulator, validator: str) -> None:
+    known = requests.get(bundle_url(platform), timeout=10).headers[validator]
+    asked = {"Range": "bytes=5-", "If-Range": known}
+
+    same = requests.get(bundle_url(platform), headers=asked, timeout=10)
+    platform.put_bundle("export-finished", b"another bundle")
+    other = requests.get(bundle_url(platform), headers=asked, timeout=10)
+
+    assert (same.status_code, other.status_code, other.content) == (206, 200, b"another bundle")

@@ -17,25 +17,17 @@ from admin_api_simulator import demo
 LOCK = Path(__file__).parents[2] / "requirements" / "demo.txt"
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "EXPORT_SECONDS", 0.3)
-    monkeypatch.setattr(demo, "AGENT_SECONDS", 0.1)
-    monkeypatch.setattr(demo, "POLL_INTERVAL", "100ms")
-
-
-@pytest.mark.usefixtures("quick")
-def test_with_the_action_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for constant, value in {"EXPORT_SECONDS": 0.3, "AGENT_SECONDS": 0.1, "POLL_INTERVAL": "100ms"}.items():
+        monkeypatch.setattr(demo, constant, value)
     out = io.StringIO()
 
     code = demo.main(out=out)
 
     lines = out.getvalue().splitlines()
-    assert code == 0
-    assert (tmp_path / "demo" / "summary.html").exists()
-    assert 35 <= len(lines) <= 45
-    assert max(map(len, lines)) <= 130
+    assert (code, (tmp_path / "demo" / "summary.html").exists()) == (0, True)
+    assert (35 <= len(lines) <= 45, max(map(len, lines)) <= 130) == (True, True)
     for text in ("Unpacked ", "failed: job-failed", "Error: ", '"failureReason": "job-failed"', "prLink = https://"):
         assert text in out.getvalue()
 
