@@ -37,9 +37,9 @@ from admin_api_simulator.runner import variable_of
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests have the helpers for containers
 
 from bench.needs import need_engine
+from bench.stripped_base import base_of, built_on, stripped
 
 from tests.container.runner import Runner, Step
-from tests.container.stripped_base import base_of, built_on, stripped
 from tests.engine import ROOT, copy_action, docker, temporary_tag
 
 MAX_MILLISECONDS: Final = 120.0
@@ -188,10 +188,7 @@ def measure(bare: str, action: str, rounds: int, authority: trustme.CA | None = 
 def first_request(image: str, server: FirstBytes, authority: trustme.CA | None) -> float:
     """Start a container like the runner, and return the seconds until its first request."""
     with tempfile.TemporaryDirectory(prefix="startup-") as name:
-        folder, logs = Path(name, "job"), Path(name, "logs")
-        folder.mkdir()
-        logs.mkdir()
-        runner = Runner(image=image, folder=folder, logs=logs)
+        runner = Runner(image=image, folder=Path(name))
         inputs, env = {**INPUTS, "base-url": server.url}, {}
         if authority is not None:
             pem = authority.cert_pem.bytes()

@@ -24,13 +24,12 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def platform() -> Iterator[Simulator]:
-    with Simulator(key=ADMIN_KEY, export_seconds=0.3, agent_seconds=0.3, pages=12, host="127.0.0.1") as platform:
+    with Simulator(key=ADMIN_KEY, export_seconds=0.3, pages=12, host="127.0.0.1") as platform:
         yield platform
 
 
 @pytest.fixture
-def runner(image: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
-    # a log contains the mask of the key, which a job's files must not
-    runner = Runner(image=image, folder=tmp_path, logs=tmp_path_factory.mktemp("logs"))
+def runner(image: str, tmp_path: Path) -> Iterator[Runner]:
+    runner = Runner(image=image, folder=tmp_path)
     yield runner
     runner.clean_up()

