@@ -50,7 +50,7 @@ def test_all_files_belong_to_the_workspaces_owner_and_none_is_written_into_the_c
 def test_one_container_exports_several_domains_and_reports_the_one_that_failed(runner: Runner, platform: Simulator) -> None:
     expected = {"docs.example.com": None, "failing.example.com": "job-failed", "api.example.com": None}
 
-    ended = runner.run(export_of("\n".join(expected), platform, site_path="sites/{domain}"))
+    ended = runner.start(export_of("\n".join(expected), platform, site_path="sites/{domain}")).wait()
 
     assert ended.end == (1, "job-failed"), ended.stdout
     assert {row["domain"]: row["failureReason"] for row in ended.results} == expected
@@ -82,7 +82,7 @@ def test_files_and_variables_of_the_workflow_have_no_effect(runner: Runner) -> N
     with Simulator(key=ADMIN_KEY, tls=True, export_seconds=0.3, host="127.0.0.1") as platform:
         assert platform.ca_path is not None
         shutil.copy(platform.ca_path, runner.workspace / "ca.pem")
-        ended = runner.run(export_of("docs.example.com", platform, ca_bundle="ca.pem"), env=env)
+        ended = runner.start(export_of("docs.example.com", platform, ca_bundle="ca.pem"), env=env).wait()
 
     assert ended.end == (0, None), ended.stdout
     assert {request.headers.get("Authorization") for request in platform.requests} == {f"Bearer {ADMIN_KEY}"}

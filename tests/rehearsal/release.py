@@ -1,19 +1,29 @@
-"""Makes a release on this machine, in the order of the release workflow, with a local registry instead of the public one."""
+"""Makes a release on this machine, in the order of the release workflow, with a local registry instead of the public one.
 
+The commands are logged for people.
+"""
+
+import json
+import logging
+import os
+import shlex
 import shutil
+import subprocess
 import sys
 import tomllib
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.engine import ROOT
-from tests.rehearsal.image import action_packages, architecture, build_and_push, push_index, sbom
-from tests.rehearsal.steps import LOG, run
-from tests.workflow.act import AUTHOR
+from tests.engine import LABEL, ROOT, docker
+from tests.registry import add_blob, add_manifest, descriptor
+from tests.workflow.act import GIT_SETTINGS
 
+LOG = logging.getLogger("rehearsal")
 MAJOR_TAG = "v1"
+OCI = "application/vnd.oci.image"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +35,6 @@ class Release:
     """The image's name with the registry's host, without a tag."""
     digest: str
     """The digest of the index, which action.yml names."""
-    sbom: dict[str, Any]
-    changes: str
-    """The difference between the release's commit and its parent."""
     action: Path
     """The files of the tag `v1`."""
 
@@ -36,42 +43,51 @@ class Release:
         return f"{self.repository}@{self.digest}"
 
 
-def make_release(repository: str, *, syft: str, folder: Path) -> Release:
+def run(*command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, timeout_seconds: float = 120) -> str:
+    """Run a command, log it, and return its output. Raises AssertionError with the output if it fails."""
+    LOG.info("$ %s", shlex.join(command))
+    # a git hook that runs the tests sets GIT_DIR, which is the wrong repository here
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**inherited, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout_seconds,
+        check=False,
+    )
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def architecture() -> str:
+    """Return the engine's architecture, such as `amd64`."""
+    return docker("version", "--format", "{{.Server.Arch}}").strip()
+
+
+def make_release(repository: str, *, folder: Path) -> Release:
     """Release the working tree, with its image in a repository such as `127.0.0.1:5000/owner/name`.
 
     Only the registry has the image afterwards, not the engine.
     """
-    settings = _git_settings(folder)
-    clone = _clone_with_working_tree(folder / "clone", settings)
+    (folder / "gitconfig").write_text(GIT_SETTINGS)
+    settings = {"GIT_CONFIG_GLOBAL": str(folder / "gitconfig"), "GIT_CONFIG_NOSYSTEM": "1"}
+    clone = clone_with_working_tree(folder / "clone", settings)
     version = tomllib.loads((clone / "pyproject.toml").read_text())["project"]["version"]
-    native = build_and_push(clone, f"{repository}:{version}-{architecture()}")
-    packages = sbom(syft, f"{repository}@{native['digest']}")
-    digest = push_index(repository, version, native, packages)
-    LOG.info("The action's packages in the SBOM: %s", action_packages(packages))
-    LOG.info("Digest of the index: %s", digest)
+    digest = push_index(repository, version, build_and_push(clone, f"{repository}:{version}-{architecture()}"))
     run(sys.executable, "-m", "release", "tag", f"--image={repository}@{digest}", version, cwd=clone, env=settings)
     run("git", "tag", MAJOR_TAG, f"v{version}", cwd=clone, env=settings)
-    changes = run("git", "diff", "--unified=0", "HEAD", MAJOR_TAG, cwd=clone, env=settings)
-    LOG.info("%s", changes)
-    return Release(
-        version=version,
-        repository=repository,
-        digest=digest,
-        sbom=packages,
-        changes=changes,
-        action=_delivered(clone, MAJOR_TAG, folder),
-    )
+    LOG.info("%s", run("git", "diff", "--unified=0", "HEAD", MAJOR_TAG, cwd=clone, env=settings))
+    # as GitHub delivers them to the runner
+    (folder / "delivered").mkdir()
+    run("git", "archive", f"--output={folder / 'v1.tar'}", MAJOR_TAG, cwd=clone)
+    run("tar", "--extract", f"--file={folder / 'v1.tar'}", f"--directory={folder / 'delivered'}")
+    return Release(version=version, repository=repository, digest=digest, action=folder / "delivered")
 
 
-def _git_settings(folder: Path) -> dict[str, str]:
-    """Return an environment for git with the tests' author and without the user's settings."""
-    settings = folder / "gitconfig"
-    # the working tree may belong to another user
-    settings.write_text(f"[user]\nname = {AUTHOR['NAME']}\nemail = {AUTHOR['EMAIL']}\n[safe]\ndirectory = *\n")
-    return {"GIT_CONFIG_GLOBAL": str(settings), "GIT_CONFIG_NOSYSTEM": "1"}
-
-
-def _clone_with_working_tree(clone: Path, settings: Mapping[str, str]) -> Path:
+def clone_with_working_tree(clone: Path, settings: Mapping[str, str]) -> Path:
     """Clone this repository, and commit what the working tree has beyond the last commit, without files that git ignores.
 
     The clone has no tags: the version may be released already.
@@ -89,10 +105,47 @@ def _clone_with_working_tree(clone: Path, settings: Mapping[str, str]) -> Path:
     return clone
 
 
-def _delivered(clone: Path, tag: str, folder: Path) -> Path:
-    """Return a folder with the files of a tag, as GitHub delivers them to the runner."""
-    archive, delivered = folder / f"{tag}.tar.gz", folder / "delivered"
-    delivered.mkdir()
-    run("git", "archive", "--prefix=docs-platform-action/", f"--output={archive}", tag, cwd=clone)
-    run("tar", "--extract", f"--file={archive}", f"--directory={delivered}", "--strip-components=1")
-    return delivered
+def build_and_push(context: Path, tag: str) -> dict[str, Any]:
+    """Build an image and push it, remove it from the engine, and return the descriptor of its manifest."""
+    # the label makes the image unique, so that it is gone when it is removed
+    label = f"{LABEL}={uuid.uuid4().hex}"
+    # buildx may otherwise add an attestation and push an index; the rehearsal makes its own
+    env = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
+    run("docker", "build", "--network=host", f"--label={label}", f"--tag={tag}", str(context), env=env, timeout_seconds=600)
+    try:
+        run("docker", "push", "--quiet", tag, timeout_seconds=600)
+    finally:
+        run("docker", "image", "rm", "--force", tag)
+    assert docker("image", "ls", "--quiet", "--filter", f"label={label}") == "", "the engine still has the image"
+    return descriptor(tag)
+
+
+def push_index(repository: str, tag: str, native: dict[str, Any]) -> str:
+    """Push an index like that of a release, and return its digest.
+
+    It has an empty image for another platform, then the image for the engine's, and what looks to an engine like BuildKit's
+    attestation of it (moby/buildkit, docs/attestations/attestation-storage.md).
+    """
+    other = "arm64" if architecture() == "amd64" else "amd64"
+    attestation = {
+        **push_empty_image(repository, "unknown"),
+        "platform": {"architecture": "unknown", "os": "unknown"},
+        "annotations": {
+            "vnd.docker.reference.type": "attestation-manifest",
+            "vnd.docker.reference.digest": native["digest"],
+        },
+    }
+    manifests = [
+        {**push_empty_image(repository, other), "platform": {"architecture": other, "os": "linux"}},
+        {**native, "platform": {"architecture": architecture(), "os": "linux"}},
+        attestation,
+    ]
+    index = {"schemaVersion": 2, "mediaType": f"{OCI}.index.v1+json", "manifests": manifests}
+    return str(add_manifest(repository, index, tag)["digest"])
+
+
+def push_empty_image(repository: str, platform: str) -> dict[str, Any]:
+    """Push an image that holds nothing to run, and return its descriptor."""
+    config = {"architecture": platform, "os": "linux", "config": {}, "rootfs": {"type": "layers", "diff_ids": []}}
+    blob = add_blob(repository, json.dumps(config).encode(), f"{OCI}.config.v1+json")
+    return add_manifest(repository, {"schemaVersion": 2, "mediaType": f"{OCI}.manifest.v1+json", "config": blob, "layers": []})

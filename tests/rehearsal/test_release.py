@@ -1,87 +1,94 @@
 """A release, from the working tree to workflows that use it, with local registries instead of the public one."""
 
+import json
 import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
-from tests.engine import ROOT
-from tests.registry import descriptor, manifest
-from tests.rehearsal.conftest import Host, Use
-from tests.rehearsal.image import action_packages, architecture
-from tests.rehearsal.release import Release
+from admin_api_simulator import Simulator
+from tests.engine import ROOT, docker, job_image, need_installed, remove_image
+from tests.keys import ADMIN_KEY
+from tests.registry import manifest, registry, served_requests
+from tests.rehearsal.conftest import NAME, WHAT
+from tests.rehearsal.release import LOG, Release, architecture, run
+from tests.workflow.act import PUBLISHED_AS, Act
 
 pytestmark = pytest.mark.timeout(900)  # the first test builds and pushes the image
 
-LOCKED = dict(re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "requirements" / "image.txt").read_text(), re.MULTILINE))
+WORKFLOW = Path(__file__).with_name("workflows") / "released.yml"
 
 
-class TestImage:
-    def test_the_index_has_another_platform_this_one_and_an_attestation(self, release: Release) -> None:
-        digest, index = manifest(release.image)
+def test_the_sbom_has_the_locked_version_of_each_dependency(release: Release) -> None:
+    locked = dict(re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "requirements" / "image.txt").read_text(), re.MULTILINE))
+    image = f"{release.repository}:{release.version}-{architecture()}"
+    command = (need_installed("syft", WHAT), "--quiet", f"registry:{image}", "--select-catalogers=python", "--output=spdx-json")
+    env = {"SYFT_REGISTRY_INSECURE_USE_HTTP": "true", "SYFT_CHECK_FOR_APP_UPDATE": "false", "SYFT_CACHE_TTL": "0"}
 
-        assert digest == release.digest
-        other, native, attestation = [entry["platform"]["architecture"] for entry in index["manifests"]]
-        assert native == architecture()
-        assert other not in (native, attestation)
-        assert attestation == "unknown"
+    packages = json.loads(run(*command, env=env))["packages"]
 
-    def test_the_sbom_has_the_locked_version_of_each_dependency(self, release: Release) -> None:
-        # the installed package has the version in Python's form, such as 1.2.0rc1 for 1.2.0-rc.1
-        assert action_packages(release.sbom) == {**LOCKED, "docs-platform-action": str(Version(release.version))}
-
-
-class TestCommit:
-    def test_only_the_image_in_action_yml_changes(self, release: Release) -> None:
-        assert re.findall(r"^diff --git (.*)$", release.changes, re.MULTILINE) == ["a/action.yml b/action.yml"]
-        assert re.findall(r"^[-+] .*$", release.changes, re.MULTILINE) == [
-            "-  image: Dockerfile",
-            f"+  image: docker://{release.image} # v{release.version}",
-        ]
+    found = [package for package in packages if "/opt/action/" in package.get("sourceInfo", "")]
+    # the installed package has the version in Python's form, such as 1.2.0rc1 for 1.2.0-rc.1
+    expected = {**locked, "docs-platform-action": str(Version(release.version))}
+    assert {package["name"].lower().replace("_", "-"): package["versionInfo"] for package in found} == expected
 
 
-class TestWorkflow:
-    def test_a_later_step_reads_the_outputs(self, use: Use) -> None:
-        assert use.run.printed("outputs:") == ["completed, 12 pages, site with 12 of them"], use.run.log
+def test_a_workflow_pulls_the_image_of_its_platform_by_the_digest_in_action_yml(folder: Path, release: Release) -> None:
+    (requested,) = use(release, folder / "use", registries=[folder / "public"])
 
-    def test_the_next_job_reads_the_outputs(self, use: Use) -> None:
-        assert use.run.printed("next job:") == ["12 pages"], use.run.log
-
-    def test_the_image_is_pulled_by_its_digest_and_not_built(self, use: Use, release: Release) -> None:
-        assert f"docker pull image={release.image} " in use.run.log
-        assert "docker build" not in use.run.log
-        assert release.image in use.image["RepoDigests"]
-
-    def test_the_engine_takes_the_image_of_its_own_platform_from_the_registry(self, use: Use, release: Release) -> None:
-        _, index = manifest(release.image)
-        other, native, _ = [entry["digest"] for entry in index["manifests"]]
-        _, image = manifest(f"{release.repository}@{native}")
-
-        # no layers: the engine still has them, in its builder's cache
-        downloaded = [request.rpartition("/")[2] for request in use.public_requests if request.startswith("GET ")]
-
-        assert {release.digest, native, image["config"]["digest"]} <= {*downloaded}
-        assert other not in downloaded
-        assert use.image["Architecture"] == architecture()
+    changed = zip(*((root / "action.yml").read_text().splitlines() for root in (ROOT, release.action)), strict=True)
+    assert [after for before, after in changed if before != after] == [f"  image: docker://{release.image} # v{release.version}"]
+    other, native, _ = (entry["digest"] for entry in manifest(release.image)[1]["manifests"])
+    # no layers: the engine still has them, in its builder's cache
+    downloaded = {request.rpartition("/")[2] for request in requested if request.startswith("GET ")}
+    assert {release.digest, native} <= downloaded
+    assert other not in downloaded
 
 
-class TestMirror:
-    def test_every_digest_is_the_same(self, release: Release, mirrored: Release) -> None:
-        digest, index = manifest(f"{mirrored.repository}:{mirrored.version}")
+def test_a_mirror_has_the_same_digest_and_the_workflow_runs_without_the_first_registry(folder: Path, release: Release) -> None:
+    LOG.info("\nA mirror, as in a network without access to the first registry")
+    with registry(folder / "mirror") as mirror:
+        mirrored = replace(release, repository=f"{mirror}/{NAME}", action=folder / "mirrored")
+        run(
+            *("skopeo", "copy", "--all", "--preserve-digests", "--src-tls-verify=false", "--dest-tls-verify=false"),
+            f"docker://{release.image}",
+            f"docker://{mirrored.repository}:{release.version}",
+        )
+        shutil.copytree(release.action, mirrored.action)
+        action = mirrored.action / "action.yml"
+        action.write_text(action.read_text().replace(release.repository, mirrored.repository))
 
-        assert digest == release.digest
-        for entry in index["manifests"]:
-            assert descriptor(f"{mirrored.repository}@{entry['digest']}")["digest"] == entry["digest"]
+        to_public, to_mirror = use(mirrored, folder / "mirrored-use", registries=[folder / "public", folder / "mirror"])
+        assert manifest(f"{mirrored.repository}:{mirrored.version}")[0] == release.digest
 
-    def test_only_the_host_in_action_yml_changes(self, release: Release, mirrored: Release, public: Host, mirror: Host) -> None:
-        before, after = [(action / "action.yml").read_text().splitlines() for action in (release.action, mirrored.action)]
+    assert f"GET /v2/{NAME}/manifests/{release.digest}" in to_mirror
+    assert to_public == []
 
-        changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
-        line = f"  image: docker://{{}}/owner/docs-platform-action@{release.digest} # v{release.version}"
-        assert changed == [(line.format(public.address), line.format(mirror.address))]
 
-    def test_the_workflow_runs_without_the_first_registry(self, mirrored_use: Use, mirrored: Release) -> None:
-        assert mirrored_use.run.printed("outputs:") == ["completed, 12 pages, site with 12 of them"], mirrored_use.run.log
-        assert f"docker pull image={mirrored.image} " in mirrored_use.run.log
-        assert f"GET /v2/owner/docs-platform-action/manifests/{mirrored.digest}" in mirrored_use.mirror_requests
-        assert mirrored_use.public_requests == []
+def use(release: Release, folder: Path, *, registries: list[Path]) -> list[list[str]]:
+    """Run a workflow with the released action, and return the requests to each registry meanwhile."""
+    LOG.info("\nA workflow with the release")
+    act = Act(
+        folder=folder,
+        workflows={"released.yml": WORKFLOW.read_text("utf-8")},
+        image=job_image(),
+        actions={PUBLISHED_AS: release.action},
+    )
+    before = [len(served_requests(registry)) for registry in registries]
+    try:
+        with Simulator(key=ADMIN_KEY, export_seconds=0.3, pages=12, host="127.0.0.1") as platform:
+            ended = act.run("released.yml", platform)
+        (image,) = json.loads(docker("image", "inspect", release.image))
+    finally:
+        remove_image(release.image)
+    requested = [served_requests(registry)[count:] for registry, count in zip(registries, before, strict=True)]
+    LOG.info("%s\nRequests to the registries: %s", ended.log, json.dumps(requested, indent=2))
+    assert ended.printed("outputs:") == ["completed, 12 pages, site with 12 of them"], ended.log
+    assert ended.printed("next job:") == ["12 pages"], ended.log
+    assert f"docker pull image={release.image} " in ended.log
+    assert "docker build" not in ended.log
+    assert image["Architecture"] == architecture()
+    return requested

@@ -3,21 +3,19 @@
 import json
 import os
 import re
-import shutil
 import subprocess
-import tempfile
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from admin_api_simulator import Simulator
 from tests.ended import without_key
-from tests.engine import build_image, copy_action, docker, job_image
+from tests.engine import need_act
 
-WORKFLOWS = Path(__file__).with_name("workflows")
+DOMAIN = "docs.example.com"
 PUBLISHED_AS = "OWNER/docs-platform-action@v1"
-AUTHOR = {"NAME": "Docs", "EMAIL": "docs@example.com"}
+GIT_SETTINGS = "[user]\nname = Docs\nemail = docs@example.com\n[safe]\ndirectory = *\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,80 +31,38 @@ class WorkflowRun:
 
 
 class Act:
-    """A repository with workflows.
+    """A repository with workflows, and with what is in its folder already.
 
-    It also contains the action, for `uses: ./`; or the action is in the folder `published`, which act uses for the published
-    action. `stand_ins` are folders that act uses for other actions, by their names with commits.
+    `image` is that of the jobs. `actions` are folders that act uses for other actions, by their names with versions.
     """
 
-    def __init__(
-        self,
-        *,
-        program: str,
-        folder: Path,
-        workflows: Path = WORKFLOWS,
-        image: str | None = None,
-        published: Path | None = None,
-        stand_ins: Mapping[str, Path] | None = None,
-    ) -> None:
-        self._program = program
+    def __init__(self, *, folder: Path, workflows: Mapping[str, str], image: str, actions: Mapping[str, Path]) -> None:
         self._home = folder / "home"
-        self._repository = folder / "docs"
-        self._published = published
-        self._local_actions = {**(stand_ins or {}), **({PUBLISHED_AS: published} if published else {})}
-        if published is None:
-            copy_action(self._repository)
-        self._home.mkdir(parents=True)
-        shutil.copytree(workflows, self._repository / ".github" / "workflows", ignore=shutil.ignore_patterns("*.md"))
+        self.repository = folder / "docs"
+        self._actions = actions
+        (self.repository / ".github" / "workflows").mkdir(parents=True)
+        for name, text in workflows.items():
+            (self.repository / ".github" / "workflows" / name).write_text(text, encoding="utf-8")
+        self._home.mkdir()
+        (self._home / ".gitconfig").write_text(GIT_SETTINGS)
         # without a settings file act asks on its first run which image to use
-        (self._home / "act").mkdir()
-        labels = ("ubuntu-latest", "ubuntu-26.04")
-        (self._home / "act" / "actrc").write_text("".join(f"-P {label}={image or job_image()}\n" for label in labels))
-        for arguments in (
-            ["init", "--quiet", "--initial-branch=main"],
-            ["remote", "add", "origin", "https://github.com/example/docs.git"],
-            ["add", "--all"],
-            ["commit", "--quiet", "--message=The documentation and how it is published"],
-        ):
-            subprocess.run(["git", *arguments], cwd=self._repository, env=self._env(), check=True, timeout=60)
+        (self._home / ".actrc").write_text("".join(f"-P {label}={image}\n" for label in ("ubuntu-latest", "ubuntu-26.04")))
+        self.git("init", "--quiet", "--initial-branch=main")
+        self.git("remote", "add", "origin", "https://github.com/example/docs.git")
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message=The documentation and how it is published")
 
-    def commit(self) -> str:
-        """Return the commit of the repository, which is a workflow's `github.sha`."""
-        command = ["git", "rev-parse", "HEAD"]
-        return subprocess.check_output(command, cwd=self._repository, env=self._env(), text=True, timeout=60).strip()
-
-    def build_ahead(self, tag: str) -> None:
-        """Build the action's image, so that act's builds, one for each step, find everything in the cache.
-
-        act cannot choose a build's network, and some engines have only the host's. The cache requires files with the same
-        attributes. act copies the action in a repository through a container, so this does too; it sends the published
-        action like the docker command. act uses the classic builder: where BuildKit is the default, act's first build finds
-        nothing in the cache.
-        """
-        if self._published is not None:
-            build_image(tag, self._published)
-            return
-        container = docker("create", "--network=host", job_image(), "true").strip()
-        try:
-            docker("cp", f"{self._repository}/.", f"{container}:/action")
-            with tempfile.TemporaryFile() as context:
-                subprocess.run(["docker", "cp", f"{container}:/action/.", "-"], stdout=context, check=True, timeout=60)
-                context.seek(0)
-                build_image(tag, context)
-        finally:
-            docker("rm", container)
-
-    def push(self, workflow: str, *, variables: Mapping[str, str], secrets: Mapping[str, str]) -> WorkflowRun:
-        """Run a workflow for a push event."""
-        return self.run("push", workflow, variables=variables, secrets=secrets)
+    def git(self, *arguments: str) -> str:
+        return subprocess.check_output(["git", *arguments], cwd=self.repository, env=self._env(), text=True, timeout=60)
 
     def run(
         self,
-        event: str,
         workflow: str,
+        platform: Simulator,
         *,
-        variables: Mapping[str, str],
-        secrets: Mapping[str, str],
+        event: str = "push",
+        variables: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
         inputs: Mapping[str, str] | None = None,
         payload: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
@@ -116,21 +72,28 @@ class Act:
 
         `inputs` are for `workflow_dispatch`, `payload` is the event as GitHub sends it, and `environment` is that of every step.
         """
-        secret_file = self._home / f"secrets-{uuid.uuid4().hex}"
-        secret_file.write_text("".join(f"{name}='{value}'\n" for name, value in secrets.items()))
-        event_file = self._home / f"event-{uuid.uuid4().hex}.json"
+        settings = {
+            "--var": {"DOCS_API_URL": platform.base_url, "DOCS_DOMAIN": DOMAIN, **(variables or {})},
+            "--secret": {"DOCS_ADMIN_KEY": platform.key, **(secrets or {})},
+            "--input": inputs or {},
+            "--env": environment or {},
+            "--local-repository": self._actions,
+        }
+        event_file = self._home / "event.json"
         event_file.write_text(json.dumps(payload))
         done = subprocess.run(
-            [self._program, event, "--workflows", f".github/workflows/{workflow}"]
+            [need_act(), event, "--workflows", f".github/workflows/{workflow}"]
             + ["--pull=false", "--rebuild", "--rm", "--action-offline-mode", "--no-cache-server"]
-            + ["--container-daemon-socket", "-", "--secret-file", str(secret_file)]
-            + [part for name, value in variables.items() for part in ("--var", f"{name}={value}")]
-            + [part for name, value in (inputs or {}).items() for part in ("--input", f"{name}={value}")]
-            + [part for name, value in (environment or {}).items() for part in ("--env", f"{name}={value}")]
-            + [part for name, folder in self._local_actions.items() for part in ("--local-repository", f"{name}={folder}")]
+            + ["--container-daemon-socket", "-"]
+            + [
+                part
+                for option, given in settings.items()
+                for name, value in given.items()
+                for part in (option, f"{name}={value}")
+            ]
             + (["--eventpath", str(event_file)] if payload else [])
             + (["--job", job] if job else []),
-            cwd=self._repository,
+            cwd=self.repository,
             env=self._env(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -142,14 +105,5 @@ class Act:
         return WorkflowRun(succeeded=done.returncode == 0, log=without_key(done.stdout))
 
     def _env(self) -> dict[str, str]:
-        kept = ("PATH", "DOCKER_HOST", "DOCKER_BUILDKIT", "TMPDIR")
-        author = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in AUTHOR.items()}
-        return {
-            **{name: os.environ[name] for name in kept if name in os.environ},
-            **author,
-            "HOME": str(self._home),
-            "XDG_CONFIG_HOME": str(self._home),
-            "XDG_CACHE_HOME": str(self._home / "cache"),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "LANG": "C.UTF-8",
-        }
+        kept = {name: os.environ[name] for name in ("PATH", "DOCKER_HOST", "DOCKER_BUILDKIT", "TMPDIR") if name in os.environ}
+        return {**kept, "HOME": str(self._home), "GIT_CONFIG_NOSYSTEM": "1", "LANG": "C.UTF-8"}

@@ -1,14 +1,16 @@
-"""The part of a Kubernetes API that Helm needs, for secrets and configuration maps."""
+"""The part of a Kubernetes API that Helm 3 and 4 need, for secrets and configuration maps."""
 
 import base64
 import json
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
 from itertools import islice
 from threading import Thread
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+
+from werkzeug import Request, Response
+from werkzeug.serving import make_server
 
 KINDS = {"configmaps": "ConfigMap", "secrets": "Secret"}
 DISCOVERY = {
@@ -19,7 +21,7 @@ DISCOVERY = {
         "kind": "APIResourceList",
         "groupVersion": "v1",
         "resources": [
-            {"name": name, "kind": kind, "namespaced": True, "verbs": ["create", "delete", "get", "list", "patch", "update"]}
+            {"name": name, "kind": kind, "namespaced": True, "verbs": ["create", "get", "list", "patch", "update"]}
             for name, kind in KINDS.items()
         ],
     },
@@ -40,6 +42,7 @@ DISCOVERY = {
     },
 }
 
+OBJECTS = re.compile(r"/api/v1/namespaces/([\w-]+)/(configmaps|secrets)(?:/([\w.-]+))?")
 PROTOCOL_BUFFERS = b"k8s\x00"
 WITH_LENGTH = 2
 
@@ -49,8 +52,8 @@ Json = dict[str, Any]
 class Cluster:
     """The applied objects, as `objects[kind, namespace, name]`."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self) -> None:
+        self.url = ""
         self.objects: dict[tuple[str, str, str], Json] = {}
 
     def kubeconfig(self, context: str) -> str:
@@ -65,31 +68,38 @@ class Cluster:
             }
         )
 
-    def answer(self, method: str, path: str, query: dict[str, list[str]], body: Json | None) -> tuple[int, Json]:
+    @Request.application
+    def answer(self, request: Request) -> Response:
         """Handle a request, and return its response."""
-        if method == "GET" and path in DISCOVERY:
-            return 200, DISCOVERY[path]
-        match path.strip("/").split("/"):
-            case ["api", "v1", "namespaces", namespace, kind] if kind in KINDS:
-                if method == "POST" and body is not None:
-                    return self._create(kind, namespace, body)
-                if "watch" in query:  # Helm 4 waits with a watch; it reads the list if that is refused
-                    return _failure(405, "MethodNotAllowed", path)
-                return 200, self._list(kind, namespace, query)
-            case ["api", "v1", "namespaces", namespace, kind, name] if kind in KINDS:
-                return self._change(method, (kind, namespace, name), body)
-        return _failure(404, "NotFound", path)
+        status, result = self._answer(request)
+        return Response(json.dumps(result), status, content_type="application/json")
 
-    def _create(self, kind: str, namespace: str, body: Json) -> tuple[int, Json]:
-        key = (kind, namespace, body["metadata"]["name"])
-        if key in self.objects:
-            return _failure(409, "AlreadyExists", key[2])
-        metadata = {**body["metadata"], "namespace": namespace}
-        self.objects[key] = {"apiVersion": "v1", "kind": KINDS[kind], **body, "metadata": metadata}
-        return 201, self.objects[key]
+    def _answer(self, request: Request) -> tuple[int, Json]:
+        if request.path in DISCOVERY:
+            return 200, DISCOVERY[request.path]
+        found = OBJECTS.fullmatch(request.path)
+        if found is None:
+            return _failure(404, "NotFound")
+        namespace, kind, name = found.groups()
+        body = _read(request.get_data()) if request.content_length else {}
+        if name is None and request.method == "GET":
+            # Helm 4 waits with a watch; it reads the list if that is refused
+            return _failure(405, "MethodNotAllowed") if "watch" in request.args else (200, self._list(kind, namespace, request))
+        key = (kind, namespace, name or body["metadata"]["name"])
+        old = self.objects.get(key)
+        if request.method == "POST" or (request.method == "PATCH" and old is None):
+            # server-side apply, which Helm 4 uses, creates what is missing
+            metadata = {**body["metadata"], "namespace": namespace}
+            self.objects[key] = {"apiVersion": "v1", "kind": KINDS[kind], **body, "metadata": metadata}
+            return 201, self.objects[key]
+        if old is None:
+            return _failure(404, "NotFound")
+        if body:
+            self.objects[key] = body if request.method == "PUT" else _merged(old, body)
+        return 200, self.objects[key]
 
-    def _list(self, kind: str, namespace: str, query: dict[str, list[str]]) -> Json:
-        wanted = dict(part.split("=") for part in query.get("labelSelector", [""])[0].split(",") if part)
+    def _list(self, kind: str, namespace: str, request: Request) -> Json:
+        wanted = dict(part.split("=") for part in request.args.get("labelSelector", "").split(",") if part)
         items = [
             found
             for (of_kind, of_namespace, _), found in self.objects.items()
@@ -97,52 +107,20 @@ class Cluster:
         ]
         return {"kind": f"{KINDS[kind]}List", "apiVersion": "v1", "metadata": {}, "items": items}
 
-    def _change(self, method: str, key: tuple[str, str, str], body: Json | None) -> tuple[int, Json]:
-        if key not in self.objects:
-            if method == "PATCH" and body is not None:  # server-side apply, which Helm 4 uses, creates what is missing
-                return self._create(key[0], key[1], body)
-            return _failure(404, "NotFound", key[2])
-        if method == "DELETE":
-            return 200, self.objects.pop(key)
-        if body is not None:
-            self.objects[key] = body if method == "PUT" else _merged(self.objects[key], body)
-        return 200, self.objects[key]
-
 
 @contextmanager
 def running_cluster() -> Iterator[Cluster]:
     """Serve a cluster on a loopback port until the `with` ends."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def _answer(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = _read(self.rfile.read(length)) if length else None
-            address = urlsplit(self.path)
-            status, result = cluster.answer(self.command, address.path, parse_qs(address.query), body)
-            content = json.dumps(result).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            with suppress(ConnectionError):  # Helm 4 may end while it repeats its watch
-                self.wfile.write(content)
-
-        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815 - named by the base class
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        cluster = Cluster(f"http://127.0.0.1:{server.server_port}")
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield cluster
-        finally:
-            server.shutdown()
-            thread.join()
+    cluster = Cluster()
+    server = make_server("127.0.0.1", 0, cluster.answer, threaded=True)
+    cluster.url = f"http://127.0.0.1:{server.server_port}"
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield cluster
+    finally:
+        server.shutdown()
+        thread.join()
 
 
 def _read(body: bytes) -> Json:
@@ -184,18 +162,10 @@ def _number(rest: Iterator[int]) -> int | None:
     return None
 
 
-def _failure(code: int, reason: str, what: str) -> tuple[int, Json]:
-    message = f"{what}: {reason}"
-    return code, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message}
+def _failure(code: int, reason: str) -> tuple[int, Json]:
+    return code, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": reason}
 
 
 def _merged(old: Json, patch: Json) -> Json:
-    merged = dict(old)
-    for name, value in patch.items():
-        if value is None:
-            merged.pop(name, None)
-        elif isinstance(value, dict):
-            merged[name] = _merged(merged.get(name) or {}, value)
-        else:
-            merged[name] = value
-    return merged
+    changed = {name: _merged(old.get(name) or {}, new) if isinstance(new, dict) else new for name, new in patch.items()}
+    return {**old, **changed}

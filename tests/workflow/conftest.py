@@ -1,16 +1,23 @@
-"""act, repositories with the action and the examples, and a simulated platform."""
+"""act with a user's repository, a simulated platform, and the object storage that workflows upload to: moto's S3."""
 
 import re
-import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
+import requests
+from moto.server import ThreadedMotoServer
 
 from admin_api_simulator import Simulator
 from tests.engine import (
     ROOT,
+    build_image,
     copy_action,
+    docker,
     examples_job_image,
     need_act,
     need_engine,
@@ -19,19 +26,22 @@ from tests.engine import (
 )
 from tests.keys import ADMIN_KEY
 from tests.readme import readme_workflows
-from tests.workflow.act import Act
-from tests.workflow.storage import S3, running_storage
+from tests.workflow.act import PUBLISHED_AS, Act
 
-BUILT_BY_ACT = "act-dockeraction:latest"
-"""act's name for the image of `uses: ./`."""
-
-BUILT_OF_PUBLISHED = "act-owner-docs-platform-action-v1-dockeraction:latest"
-"""act's name for the image of the published action."""
-
+HERE = Path(__file__).parent
 EXAMPLES = ROOT / "examples"
+PAGES = 12
 
-STAND_INS = Path(__file__).with_name("actions")
-"""Actions that stand in for those that need GitHub or AWS."""
+BUILT_BY_ACT = ("act-dockeraction:latest", "act-owner-docs-platform-action-v1-dockeraction:latest")
+"""act's names for the images of `uses: ./` and of the published action."""
+
+BUCKET = "docs-example-com"
+AWS = {
+    "aws_access_key_id": "AKIA-OF-THE-TESTS",
+    "aws_secret_access_key": "aws-s3cret-of-the-tests",
+    "region_name": "eu-central-1",
+}
+Client = Any  # boto3 defines its clients at run time
 
 
 def pytest_runtest_setup() -> None:
@@ -41,58 +51,63 @@ def pytest_runtest_setup() -> None:
 
 
 @pytest.fixture(scope="session")
-def act(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Act]:
-    act = Act(program=need_act(), folder=tmp_path_factory.mktemp("act"))
-    tag = temporary_tag()
-    act.build_ahead(tag)
-    yield act
-    remove_image(BUILT_BY_ACT)
-    remove_image(tag)
-
-
-@pytest.fixture(scope="session")
 def examples_image() -> str:
     return examples_job_image()
 
 
 @pytest.fixture(scope="session")
-def examples(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Iterator[Act]:
-    """Return a user's repository with the unchanged examples and the README's workflows."""
-    folder = tmp_path_factory.mktemp("examples")
-    workflows = shutil.copytree(EXAMPLES, folder / "workflows")
-    for name, workflow in readme_workflows().items():
-        (workflows / name).write_text(workflow, encoding="utf-8")
-    published = copy_action(folder / "action")
-    act = Act(
-        program=need_act(),
-        folder=folder,
-        workflows=workflows,
-        image=examples_image,
-        published=published,
-        stand_ins=stand_ins(),
-    )
-    tag = temporary_tag()
-    act.build_ahead(tag)
-    yield act
-    remove_image(BUILT_OF_PUBLISHED)
-    remove_image(tag)
-
-
-def stand_ins() -> dict[str, Path]:
-    """Return the folders of the actions that stand in, by the names and commits in the examples."""
-    text = "".join(path.read_text("utf-8") for path in EXAMPLES.glob("*.yml"))
+def act(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Iterator[Act]:
+    """Return a repository with the unchanged examples, the README's workflows, those of the tests, CI, and the action."""
+    folder = tmp_path_factory.mktemp("act")
+    files = [*EXAMPLES.glob("*.yml"), *HERE.glob("workflows/*.yml"), ROOT / ".github" / "workflows" / "ci.yml"]
+    workflows = {file.name: file.read_text("utf-8") for file in files} | readme_workflows()
+    # the actions that need GitHub or AWS have stand-ins
+    text = "".join(file.read_text("utf-8") for file in EXAMPLES.glob("*.yml"))
     used = {*re.findall(r"uses: ([\w.-]+/[\w.-]+)@([0-9a-f]{40})", text)}
-    return {f"{name}@{commit}": STAND_INS / name for name, commit in used}
+    published = copy_action(folder / "published")
+    actions = {f"{name}@{commit}": HERE / "actions" / name for name, commit in used} | {PUBLISHED_AS: published}
+    copy_action(folder / "docs")
+    act = Act(folder=folder, workflows=workflows, image=examples_image, actions=actions)
+    tags = [temporary_tag(), temporary_tag()]
+    build_image(tags[0], published)
+    build_as_act(tags[1], act.repository, examples_image)
+    yield act
+    for tag in (*tags, *BUILT_BY_ACT):
+        remove_image(tag)
+
+
+def build_as_act(tag: str, repository: Path, image: str) -> None:
+    """Build the action of a repository, so that act's builds, one for each step, find everything in the cache.
+
+    act cannot choose a build's network, and some engines have only the host's. The cache requires files with the same
+    attributes. act copies the repository through a container, so this does too; it sends the published action like the docker
+    command. act uses the classic builder: where BuildKit is the default, act's first build finds nothing in the cache.
+    """
+    container = docker("create", "--network=host", image, "true").strip()
+    try:
+        docker("cp", f"{repository}/.", f"{container}:/action")
+        with tempfile.TemporaryFile() as context:
+            subprocess.run(["docker", "cp", f"{container}:/action/.", "-"], stdout=context, check=True, timeout=60)
+            context.seek(0)
+            build_image(tag, context)
+    finally:
+        docker("rm", container)
 
 
 @pytest.fixture
 def platform() -> Iterator[Simulator]:
-    with Simulator(key=ADMIN_KEY, export_seconds=0.3, agent_seconds=0.3, pages=12, host="127.0.0.1") as platform:
+    with Simulator(key=ADMIN_KEY, export_seconds=0.3, agent_seconds=0.3, pages=PAGES, host="127.0.0.1") as platform:
         yield platform
 
 
 @pytest.fixture
-def storage() -> Iterator[S3]:
-    """Serve S3 with an empty bucket."""
-    with running_storage() as storage:
-        yield storage
+def storage() -> Iterator[Client]:
+    """Serve AWS, and return a client of its S3, which has one empty bucket."""
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    address = "http://{}:{}".format(*server.get_host_and_port())
+    requests.post(f"{address}/moto-api/reset", timeout=10).raise_for_status()
+    client = boto3.client("s3", endpoint_url=address, **AWS)
+    client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": AWS["region_name"]})
+    yield client
+    server.stop()

@@ -1,17 +1,11 @@
-"""The examples, each run unchanged in a user's repository, with the real programs that it calls."""
+"""The examples and the README's workflows, each run unchanged in a user's repository, with the real programs that it calls."""
 
 import hashlib
-import io
 import json
 import re
-import tarfile
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import boto3
@@ -26,439 +20,217 @@ from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.models import Bundle
 from tests.engine import docker
-from tests.workflow.act import Act, WorkflowRun
+from tests.readme import readme_workflows
+from tests.workflow.act import DOMAIN, Act
 from tests.workflow.cluster import Cluster, running_cluster
-from tests.workflow.conftest import EXAMPLES
-from tests.workflow.storage import AWS_KEY, BUCKET, REGION, S3, contents, endpoint
+from tests.workflow.conftest import AWS, BUCKET, EXAMPLES, PAGES, Client
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
-DOMAIN = "docs.example.com"
-PAGES = 12
+MANY_PAGES = 120  # more than `min-pages` in the README
 SITE = site_files(domain=DOMAIN, pages=PAGES)
-AWS_ROLE = "arn:aws:iam::123456789012:role/docs"
+ARCHIVE = build_archive(SITE, "tar.gz")
+OLD_PAGE = {"Bucket": BUCKET, "Body": b"The page that is online"}
+UPLOAD = {"AWS_REGION": AWS["region_name"], "AWS_ROLE": "arn:aws:iam::123456789012:role/docs", "DOCS_BUCKET": BUCKET}
+DISTRIBUTION = {
+    "CallerReference": "docs",
+    "Comment": "",
+    "Enabled": True,
+    "Origins": {"Quantity": 1, "Items": [{"Id": "docs", "DomainName": f"{BUCKET}.s3.amazonaws.com"}]},
+    "DefaultCacheBehavior": {"TargetOriginId": "docs", "ViewerProtocolPolicy": "redirect-to-https"},
+}
 CONTEXT = "production"
 CHART = "/chart"
-UNUSED_LINK = "::error::The chart does not use staticExport.bundleUrl"
-CloudFront = Any  # boto3 defines its clients at run time
+DEPLOY = {"DOCS_CHART": CHART, "DOCS_CHART_VERSION": "0.1.0", "DOCS_KUBE_CONTEXT": CONTEXT}
 
 
-def test_upload_to_s3(examples: Act, platform: Simulator, storage: S3, cdn: CloudFront) -> None:
-    storage.put_object(Bucket=BUCKET, Key="guides/page-99/index.html", Body=b"A page that is no longer there")
-    # as long as the new one, so that their sizes are equal
-    storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"x" * len(SITE["index.html"]))
-    (distribution,) = (made["Id"] for made in cdn.list_distributions()["DistributionList"]["Items"])
-    variables = upload_to() | {"DOCS_DISTRIBUTION": distribution}
-
-    run = run_example(examples, "upload-to-s3.yml", platform, variables=variables, environment=endpoint(storage))
-
-    assert run.succeeded, run.log
-    assert contents(storage) == SITE
-    assert {header(storage, page, "ContentType") for page in SITE if page.endswith(".html")} == {"text/html"}
-    assert {header(storage, page, "CacheControl") for page in SITE if page.endswith(".html")} == {"no-cache"}
-    assert header(storage, "assets/site.css", "ContentType") == "text/css"
-    assert header(storage, "assets/site.css", "CacheControl") == "public, max-age=3600"
-    (made,) = cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]["Items"]
-    invalidated = cdn.get_invalidation(DistributionId=distribution, Id=made["Id"])["Invalidation"]
-    assert invalidated["InvalidationBatch"]["Paths"]["Items"] == ["/*"]
+def hashed(token: str) -> str:
+    """Return what the `gh` of the job image prints of its token."""
+    return f"{hashlib.sha256(token.encode()).hexdigest()}  -"
 
 
-@pytest.mark.parametrize("variable", ["DOCS_DOMAIN=failing.example.com", "DOCS_MIN_PAGES=1000"])
-def test_after_a_failed_export_nothing_is_uploaded_and_nothing_removed(
-    examples: Act, platform: Simulator, storage: S3, variable: str
-) -> None:
-    storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"The page that is online")
-    variables = upload_to() | dict([variable.split("=")])
-
-    run = run_example(examples, "upload-to-s3.yml", platform, variables=variables, environment=endpoint(storage))
-
-    assert not run.succeeded, run.log
-    assert "Main Upload the site" not in run.log
-    assert contents(storage) == {"index.html": b"The page that is online"}
+def closed_pull_request(*, merged: bool, repository: str = "example/docs") -> dict[str, Any]:
+    """Return an event with the part of GitHub's payload that act and the examples read."""
+    head = {"ref": "guide", "repo": {"full_name": repository}}
+    pull_request = {"number": 7, "merged": merged, "head": head, "base": {"ref": "main"}}
+    return {"event": "pull_request", "payload": {"action": "closed", "pull_request": pull_request}}
 
 
-class TestExportManyDeployEach:
-    EXAMPLE = "export-many-deploy-each.yml"
-
-    def test_exported_sites_are_deployed_and_the_failed_one_stays_unchanged(
-        self, examples: Act, platform: Simulator, storage: S3
-    ) -> None:
-        good, bad = (DOMAIN, "developers.example.com"), "failing.example.com"
-        storage.put_object(Bucket=BUCKET, Key=f"{bad}/index.html", Body=b"The page that is online")
-        variables = {**upload_to(), "DOCS_DOMAINS": "\n".join([DOMAIN, bad, "developers.example.com"])}
-
-        run = run_example(examples, self.EXAMPLE, platform, variables=variables, environment=endpoint(storage))
-
-        assert not run.succeeded, run.log
-        found = contents(storage)
-        for domain in good:
-            site = {name.removeprefix(f"{domain}/"): body for name, body in found.items() if name.startswith(f"{domain}/")}
-            assert site == site_files(domain=domain, pages=PAGES), run.log
-        assert found[f"{bad}/index.html"] == b"The page that is online"
-        assert sorted(run.printed("Deployed")) == [f"s3://{BUCKET}/{domain}" for domain in sorted(good)]
-        # act marks every job of a matrix as failed if one fails, so the steps are checked
-        failed = re.findall(r"^\[.*?/Deploy (\S+)-\d+ *\] .*Failure - Main ", run.log, re.MULTILINE)
-        assert failed == [bad], run.log
-        messages = re.findall(r"::error::Not deployed\. Export of (\S+): .+\. The API at .* said: ", run.log)
-        assert messages == [bad], run.log
-        assert [platform.count("start_export", domain=domain) for domain in (*good, bad)] == [1, 1, 1], run.log
-        assert platform.count("make_bundle", domain=DOMAIN) == 2, run.log  # of the export and of the deployment
-
-    def test_the_platforms_message_is_not_a_workflow_command(self, examples_image: str) -> None:
-        variables = {"MESSAGE": 'The API said: "one\n::add-mask::two\r\n::warning::\tthree \\n %s $(id)"'}
-        printed, status = run_step(examples_image, self.EXAMPLE, "Stop if the export failed", prepare="true", variables=variables)
-        assert status == 1, printed
-        assert printed == '::error::Not deployed. The API said: "one ::add-mask::two  ::warning:: three \\n %s $(id)"\n'
+def by_hand(job: str) -> dict[str, Any]:
+    return {"event": "workflow_dispatch", "inputs": {"project-id": "demo-project", "job-id": job}}
 
 
-class TestServeWithNginx:
-    EXAMPLE = "serve-with-nginx.yml"
-    REQUESTS = "Request every page at each of its addresses"
-    ADDRESSES: Mapping[str, Sequence[str]] = {
-        "index.html": ["/index.html", "/"],
-        "guide.html": ["/guide.html", "/guide"],  # beside the folder guide, which has no index.html
-        "guide/setup.html": ["/guide/setup.html", "/guide/setup"],
-        "api/index.html": ["/api/index.html", "/api/", "/api"],
-        "faq.html": ["/faq.html", "/faq"],
-        "faq/index.html": ["/faq/index.html", "/faq/"],
-        "license.html": ["/license.html"],  # beside a file of the name license
-        "v1.html/index.html": ["/v1.html/index.html", "/v1.html/", "/v1.html"],
-        "größe/a b+c.html": ["/gr%C3%B6%C3%9Fe/a%20b%2Bc.html", "/gr%C3%B6%C3%9Fe/a%20b%2Bc"],
-    }
-
-    def test_nginx_serves_every_page_at_each_of_its_addresses(self, examples: Act, platform: Simulator) -> None:
-        site = {name: f"<h1>{name}</h1>".encode() for name in [*self.ADDRESSES, "license"]}
-        platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(site, "tar.gz")))
-
-        run = run_example(examples, self.EXAMPLE, platform)
-
-        assert run.succeeded, run.log
-        number = sum(map(len, self.ADDRESSES.values()))
-        assert run.printed("nginx serves") == [f"{len(self.ADDRESSES)} pages at {number} addresses"], run.log
-
-    @pytest.mark.parametrize(
-        ("site", "error"),
-        [
-            ("robots.txt", "::error::The site has no page: "),
-            ("index.html", "::error::/index.html is not the page site/index.html\n"),  # no nginx runs; the page is empty
-        ],
-    )
-    def test_a_site_without_pages_fails_as_does_a_page_that_is_not_served(
-        self, examples_image: str, site: str, error: str
-    ) -> None:
-        printed, status = run_step(examples_image, self.EXAMPLE, self.REQUESTS, prepare=f"mkdir site; touch site/{site}")
-        assert status == 1, printed
-        assert error in printed, printed
+def dispatched(job: str) -> dict[str, Any]:
+    payload = {"action": "docs-agent", "client_payload": {"projectId": "demo-project", "jobId": job}}
+    return {"event": "repository_dispatch", "payload": payload}
 
 
-class TestDeployWithHelm:
-    EXAMPLE = "deploy-with-helm.yml"
-    LINK = f"https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature={'0f' * 200}"
-
-    def test_the_deployment_gets_link_and_version_and_keeps_its_other_values(
-        self, examples: Act, platform: Simulator, release: Cluster
-    ) -> None:
-        run = run_example(
-            examples,
-            self.EXAMPLE,
-            platform,
-            event="workflow_dispatch",
-            inputs={"version": "2024-06-01"},
-            variables=deploy_to(CONTEXT) | {"DOCS_EXPORT_JOB": "se_earlier"},
-            secrets={"KUBECONFIG": release.kubeconfig(CONTEXT), "VARIABLES_TOKEN": "token-of-the-tests"},
-        )
-
-        assert run.succeeded, run.log
-        assert "," in check_deployment(release, version="2024-06-01")
-        (job,) = {match[1] for request in platform.requests if (match := re.search(r"/jobs/([^/]+)/bundle$", request.path))}
-        assert run.printed("asked of gh:") == [f"variable set DOCS_EXPORT_JOB --repo example/docs --body {job}"], run.log
-        assert "X-Amz-Signature" not in run.log
-
-    def test_without_a_cluster_the_chart_is_rendered_and_a_notice_says_so(self, examples: Act, platform: Simulator) -> None:
-        run = run_example(examples, self.EXAMPLE, platform, variables=deploy_to(""))
-
-        assert run.succeeded, run.log
-        assert "Success - Main Check that the chart uses the link" in run.log
-        assert "Upgrade the deployment" not in run.log
-        assert run.printed("asked of gh:") == []
-        assert "Rendered, but not deployed, because the variable DOCS_KUBE_CONTEXT is not set" in run.log
-
-    @pytest.mark.parametrize(
-        ("value", "found"),
-        [
-            pytest.param("{{ .Values.staticExport.bundleUrl | quote }}", ("", 0), id="as it is"),
-            pytest.param("{{ .Values.staticExport.bundleUrl | b64enc }}", ("", 0), id="as a Secret keeps it"),
-            pytest.param("{{ .Values.bundleUrl | quote }}", (UNUSED_LINK, 1), id="by another name"),
-            pytest.param("{{ .Values.staticExport.enabled | quote }}", (UNUSED_LINK, 1), id="not at all"),
-        ],
-    )
-    def test_a_chart_must_use_the_link(self, examples_image: str, value: str, found: tuple[str, int]) -> None:
-        printed, status = run_step(
-            examples_image,
-            self.EXAMPLE,
-            "Check that the chart uses the link",
-            prepare=(
-                f'cp -r {CHART} /other; printf %s "$TEMPLATE" > /other/templates/values.yaml; '
-                'printf %s "$VALUES" > export-values.yaml'
-            ),
-            variables={
-                "TEMPLATE": f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {value}\n",
-                "VALUES": values_text(Job(mode=Mode.EXPORT, link=Bundle(url=self.LINK)), None, datetime.now(UTC)),
-                "RELEASE": "docs",
-                "NAMESPACE": "docs",
-                "CHART": "/other",
-                "CHART_VERSION": "",
-                "BUNDLE_URL": self.LINK,
-            },
-        )
-
-        assert (printed[: len(UNUSED_LINK)], status) == found, printed
-
-
-class TestUpgradeWithHelm:
-    EXAMPLE = "upgrade-with-helm.yml"
-
-    def test_the_deployment_gets_the_link_and_the_commit(self, examples: Act, platform: Simulator, release: Cluster) -> None:
-        secrets = {"KUBECONFIG": release.kubeconfig(CONTEXT)}
-
-        run = run_example(examples, self.EXAMPLE, platform, variables=deploy_to(CONTEXT), secrets=secrets)
-
-        assert run.succeeded, run.log
-        check_deployment(release, version=examples.commit())
-        assert "X-Amz-Signature" not in run.log
-
-    def test_a_missing_context_fails_before_the_upgrade(self, examples_image: str) -> None:
-        printed, status = run_step(
-            examples_image, self.EXAMPLE, "Upgrade the deployment", prepare="true", variables={"KUBE_CONTEXT": ""}
-        )
-        assert status == 1, printed
-        assert printed.endswith("KUBE_CONTEXT: Set the variable DOCS_KUBE_CONTEXT\n"), printed
-
-
-def test_a_scheduled_refresh_deploys_a_new_link_without_a_new_export(
-    examples: Act, platform: Simulator, release: Cluster
-) -> None:
-    platform.add_export_job("se_remembered", domain=DOMAIN)
-
-    run = run_example(
-        examples,
-        "refresh-link-on-schedule.yml",
-        platform,
-        event="schedule",
-        variables=deploy_to(CONTEXT) | {"DOCS_EXPORT_JOB": "se_remembered"},
-        secrets={"KUBECONFIG": release.kubeconfig(CONTEXT)},
-    )
-
-    assert run.succeeded, run.log
-    assert (platform.count("start_export"), platform.count("make_bundle")) == (0, 1)
-    check_deployment(release, version="2024-05-01")
-
-
-def test_deploy_to_github_pages(examples: Act, platform: Simulator) -> None:
-    run = run_example(examples, "deploy-to-github-pages.yml", platform)
-
-    assert run.succeeded, run.log
-    deployed = {name: sha256 for sha256, name in (line.split(maxsplit=1) for line in run.printed("deployed:"))}
-    assert deployed == {name: hashlib.sha256(body).hexdigest() for name, body in SITE.items()}, run.log
-
-
-class TestCommentOnPullRequest:
-    EXAMPLE = "comment-on-pull-request.yml"
-
-    def test_the_pull_request_of_the_agent_gets_a_comment_with_the_token_of_the_run(
-        self, examples: Act, platform: Simulator
-    ) -> None:
-        inputs = {"project-id": "demo-project", "job-id": "agent-pull-request"}
-        secrets = {"GITHUB_TOKEN": "token-of-the-run"}
-
-        run = run_example(examples, self.EXAMPLE, platform, event="workflow_dispatch", inputs=inputs, secrets=secrets)
-
-        assert run.succeeded, run.log
-        (asked,) = run.printed("asked of gh:")
-        link = r"https://git\.example\.com/acme/docs/pull/\d+"
-        assert re.fullmatch(rf"pr comment {link} --body The documentation agent is done\. .*", asked)
-        assert run.printed("token of gh:") == [hashed("token-of-the-run")], run.log
-
-    @pytest.mark.parametrize(("job", "comments"), [("agent-pull-request", 1), ("agent-no-change", 0)])
-    def test_after_a_dispatched_event_it_has_the_other_repositorys_token(
-        self, examples: Act, platform: Simulator, job: str, comments: int
-    ) -> None:
-        run = run_example(
-            examples,
-            self.EXAMPLE,
-            platform,
-            event="repository_dispatch",
-            payload={"action": "docs-agent", "client_payload": {"projectId": "demo-project", "jobId": job}},
-            secrets={"GITHUB_TOKEN": "token-of-the-run", "DOCS_PR_TOKEN": "token-of-the-other-repository"},
-        )
-
-        assert run.succeeded, run.log
-        assert run.printed("token of gh:") == [hashed("token-of-the-other-repository")] * comments, run.log
-
-
-@pytest.mark.parametrize("repository", ["handbook", ""], ids=["another repository", "this repository"])
-def test_the_pull_request_of_the_agent_is_merged_after_its_checks(examples: Act, platform: Simulator, repository: str) -> None:
-    run = run_example(
-        examples,
-        "merge-agent-pull-request.yml",
-        platform,
-        event="workflow_dispatch",
-        inputs={"project-id": "demo-project", "job-id": "agent-pull-request"},
-        variables={"DOCS_APP_CLIENT_ID": "Iv23-of-the-tests", "DOCS_REPOSITORY": repository},
-        secrets={"DOCS_APP_PRIVATE_KEY": "key-of-the-app"},
-    )
-
-    assert run.succeeded, run.log
-    (asked,) = run.printed("asked of gh:")
-    assert re.fullmatch(r"pr merge --auto --squash https://git\.example\.com/acme/docs/pull/\d+", asked)
-    token = f"app token for example/{repository or 'docs'} with contents=write pull-requests=write"
-    assert run.printed("token of gh:") == [hashed(token)], run.log
+PULL_REQUEST = "https://git.example.com/acme/docs/pull/18"
+COMMENT = f"pr comment {PULL_REQUEST} --body The documentation agent is done. Please review its changes."
+TOKENS = {"GITHUB_TOKEN": "token-of-the-run"}
+OTHER_TOKENS = TOKENS | {"DOCS_PR_TOKEN": "token-of-the-other-repository"}
+APP = {
+    "variables": {"DOCS_APP_CLIENT_ID": "Iv23-of-the-tests", "DOCS_REPOSITORY": "handbook"},
+    "secrets": {"DOCS_APP_PRIVATE_KEY": "key-of-the-app"},
+}
 
 
 @pytest.mark.parametrize(
-    ("merged", "repository", "exported"),
-    [(True, "example/docs", [f"{PAGES} pages after pull request 7"]), (False, "closed/docs", []), (True, "fork/docs", [])],
+    ("example", "given", "printed"),
+    [
+        (
+            "deploy-to-github-pages.yml",
+            {},
+            {"deployed:": [f"{hashlib.sha256(body).hexdigest()}  {name}" for name, body in SITE.items()]},
+        ),
+        (
+            "fetch-in-another-job.yml",
+            {},
+            {"docs.tar.gz:": ["OK"], f"{PAGES} pages in site, SHA-256": [hashlib.sha256(ARCHIVE).hexdigest()]},
+        ),
+        ("call-reusable-export.yml", {"variables": {"DOCS_MIN_PAGES": "10"}}, {f"{PAGES} of {PAGES} pages": ["downloaded"]}),
+        ("export-after-merge.yml", closed_pull_request(merged=True), {"Exported": [f"{PAGES} pages after pull request 7"]}),
+        ("export-after-merge.yml", closed_pull_request(merged=False), {"Exported": []}),
+        ("export-after-merge.yml", closed_pull_request(merged=True, repository="fork/docs"), {"Exported": []}),
+        (
+            "export-the-merged-commit.yml",
+            {"event": "repository_dispatch", "payload": {"action": "docs-deployed", "client_payload": {}}},
+            {"Exported": [f"{PAGES} pages"]},
+        ),
+        (
+            "readme-comment.yml",
+            {**dispatched("agent-pull-request"), "secrets": TOKENS},
+            {"asked of gh:": [COMMENT], "token of gh:": [hashed("token-of-the-run")]},
+        ),
+        (
+            "comment-on-pull-request.yml",
+            {**dispatched("agent-pull-request"), "secrets": OTHER_TOKENS},
+            {"asked of gh:": [COMMENT], "token of gh:": [hashed("token-of-the-other-repository")]},
+        ),
+        ("comment-on-pull-request.yml", {**by_hand("agent-no-change"), "secrets": TOKENS}, {"asked of gh:": []}),
+        (
+            "merge-agent-pull-request.yml",
+            {**by_hand("agent-pull-request"), **APP},
+            {
+                "asked of gh:": [f"pr merge --auto --squash {PULL_REQUEST}"],
+                "token of gh:": [hashed("app token for example/handbook with contents=write pull-requests=write")],
+            },
+        ),
+    ],
 )
-def test_a_merged_pull_request_of_the_repository_is_exported(
-    examples: Act, platform: Simulator, merged: bool, repository: str, exported: list[str]
+def test_an_example_prints_what_it_has_done(
+    act: Act, platform: Simulator, example: str, given: dict[str, Any], printed: dict[str, list[str]]
 ) -> None:
-    payload = closed_pull_request(merged=merged, repository=repository)
-
-    run = run_example(examples, "export-after-merge.yml", platform, event="pull_request", payload=payload)
+    run = act.run(example, platform, **given)
 
     assert run.succeeded, run.log
-    assert run.printed("Exported") == exported, run.log
-    assert bool(platform.requests) is bool(exported)
+    assert {label: sorted(run.printed(label)) for label in printed} == {label: sorted(lines) for label, lines in printed.items()}
 
 
-def test_the_callers_job_gets_what_the_called_workflow_exported(examples: Act, platform: Simulator) -> None:
-    run = run_example(examples, "call-reusable-export.yml", platform, variables={"DOCS_MIN_PAGES": "10"})
+@pytest.mark.parametrize(
+    ("example", "given", "pages", "started", "cleared"),
+    [
+        ("upload-to-s3.yml", {}, PAGES, 1, 1),
+        ("readme-publish.yml", {"event": "workflow_dispatch", "inputs": {"job-id": "se_earlier"}}, MANY_PAGES, 0, 0),
+    ],
+)
+def test_the_bucket_holds_the_site_and_nothing_else(
+    act: Act, platform: Simulator, storage: Client, example: str, given: dict[str, Any], pages: int, started: int, cleared: int
+) -> None:
+    platform.add_export_job("se_earlier", domain=DOMAIN, pages=MANY_PAGES)
+    storage.put_object(Bucket=BUCKET, Key="old/index.html", Body=b"A page that is no longer there")
+    # as long as the new one, so that their sizes are equal
+    storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"x" * len(SITE["index.html"]))
+    cdn = boto3.client("cloudfront", endpoint_url=storage.meta.endpoint_url, **AWS)
+    distribution = cdn.create_distribution(DistributionConfig=DISTRIBUTION)["Distribution"]["Id"]
+    variables = {**UPLOAD, "DOCS_DISTRIBUTION": distribution}
 
-    assert run.succeeded, run.log
-    assert run.printed(f"{PAGES} of {PAGES} pages") == ["downloaded"], run.log
-    assert platform.count("start_export", domain=DOMAIN) == 1
-
-
-class TestExportTheMergedCommit:
-    EXAMPLE = "export-the-merged-commit.yml"
-    WAIT = "Wait until the site contains the commit"
-    COMMIT = "c0ffee" * 6 + "c0de"
-    WITHOUT_PAUSES = "printf '#!/bin/sh\n' > /usr/local/bin/sleep; chmod 755 /usr/local/bin/sleep"
-
-    def test_the_site_is_exported_when_it_contains_the_commit(self, examples: Act, platform: Simulator) -> None:
-        with served([f'<meta name="docs-commit" content="{examples.commit()}">']) as (url, _):
-            run = run_example(examples, self.EXAMPLE, platform, variables={"DOCS_MARKER_URL": url})
-
-        assert run.succeeded, run.log
-        assert run.printed("Exported") == [f"{PAGES} pages"], run.log
-
-    def test_the_platforms_event_starts_an_export_without_a_check(self, examples: Act, platform: Simulator) -> None:
-        payload = {"action": "docs-deployed", "client_payload": {}}
-
-        run = run_example(examples, self.EXAMPLE, platform, event="repository_dispatch", payload=payload)
-
-        assert run.succeeded, run.log
-        assert run.printed("Exported") == [f"{PAGES} pages"], run.log
-
-    def test_a_commit_that_is_deployed_late_is_waited_for(self, examples_image: str) -> None:
-        with served([None, "", "an older commit", self.COMMIT]) as (url, requested):
-            printed, status = self.wait(url, examples_image)
-        assert status == 0, printed
-        assert printed == f"{url} contains {self.COMMIT}\n"
-        assert len(requested) == 4
-
-    def test_a_commit_that_is_never_deployed_fails(self, examples_image: str) -> None:
-        with served(["another commit"]) as (url, requested):
-            printed, status = self.wait(url, examples_image)
-        assert status == 1, printed
-        assert printed.startswith(f"::error::{url} did not contain {self.COMMIT} in time. "), printed
-        assert len(requested) == 90
-
-    def test_a_missing_address_fails_at_once(self, examples_image: str) -> None:
-        printed, status = self.wait("", examples_image)
-        assert status == 1, printed
-        assert "MARKER_URL: Set the variable DOCS_MARKER_URL" in printed
-
-    def wait(self, url: str, image: str) -> tuple[str, int]:
-        variables = {"MARKER_URL": url, "COMMIT": self.COMMIT}
-        return run_step(image, self.EXAMPLE, self.WAIT, prepare=self.WITHOUT_PAUSES, variables=variables)
-
-
-def test_a_second_job_fetches_the_exported_site_with_a_link_of_its_own(examples: Act, platform: Simulator) -> None:
-    run = run_example(examples, "fetch-in-another-job.yml", platform)
+    run = act.run(example, platform, variables=variables, environment=endpoint(storage), **given)
 
     assert run.succeeded, run.log
-    sha256 = hashlib.sha256(build_archive(SITE, "tar.gz")).hexdigest()
-    assert run.printed("docs.tar.gz:") == ["OK"], run.log
-    assert run.printed(f"{PAGES} pages in site, SHA-256") == [sha256], run.log
-    assert (platform.count("start_export"), platform.count("make_bundle")) == (1, 2)
-    assert "X-Amz-Signature" not in run.log
+    assert contents(storage) == site_files(domain=DOMAIN, pages=pages)
+    for name, kind, caching in (("index.html", "text/html", "no-cache"), ("assets/site.css", "text/css", "public, max-age=3600")):
+        head = storage.head_object(Bucket=BUCKET, Key=name)
+        assert (head["ContentType"], head["CacheControl"]) == (kind, caching)
+    assert platform.count("start_export") == started
+    assert cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]["Quantity"] == cleared
 
 
-class TestValuesFile:
-    VALUES = (
-        "https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&a=%20#b",
-        "2024-06-01",
-        "20240601",
-        "007",
-        "1e3",
-        "0x1F",
-        "yes",
-        "null",
-        "~",
-        "",
-        " a: b # c ",
-        "'\"\\",
-        "{{ .Release.Name }}",
-        "a\n---\nb\r\t\x00\x1b\x7f",
-        "\x85\u00a0\u2028\u2029\ufeff\uffff",
-        "ß 漢 \U0001f600 \U0010ffff",
-        "a " * 4000,
-    )
+def test_after_an_incomplete_export_nothing_is_uploaded_and_nothing_removed(
+    act: Act, platform: Simulator, storage: Client
+) -> None:
+    storage.put_object(**OLD_PAGE, Key="index.html")
+    variables = {**UPLOAD, "DOCS_MIN_PAGES": "1000"}
 
-    def test_helm_reads_every_string_back_unchanged(self, examples_image: str) -> None:
-        with tempfile.TemporaryFile() as files:
-            with tarfile.open(fileobj=files, mode="w") as archive:
-                for number, value in enumerate(self.VALUES):
-                    job = Job(mode=Mode.EXPORT, domain=value, job_id=value, link=Bundle(url=value, expires_at=value))
-                    content = values_text(job, value, datetime.now(UTC)).encode()
-                    entry = tarfile.TarInfo(f"{number:02}.yaml")
-                    entry.size = len(content)
-                    archive.addfile(entry, io.BytesIO(content))
-            files.seek(0)
-            render = f"mkdir /values && cd /values && tar -x && for file in *; do helm template docs {CHART} --values $file; done"
-            rendered = docker("run", "--rm", "--interactive", examples_image, "bash", "-ec", render, stdin=files)
+    run = act.run("upload-to-s3.yml", platform, variables=variables, environment=endpoint(storage))
 
-        read = [json.loads(document["data"]["staticExport"]) for document in yaml.safe_load_all(rendered)]
-        assert read == [{"enabled": True, "bundleUrl": value, "version": value} for value in self.VALUES]
+    assert not run.succeeded, run.log
+    assert contents(storage) == {"index.html": OLD_PAGE["Body"]}
 
 
-def test_every_example_has_a_test() -> None:
-    run = {*re.findall(r'"([\w-]+\.yml)"', Path(__file__).read_text("utf-8"))}
-    called = {Path(used).name for name in run for used in re.findall(r"uses: (\./\S+)", (EXAMPLES / name).read_text("utf-8"))}
-    assert {path.name for path in EXAMPLES.glob("*.yml")} == run | called
+def test_many_sites_are_deployed_and_the_failed_one_stays_unchanged(act: Act, platform: Simulator, storage: Client) -> None:
+    good, bad = (DOMAIN, "developers.example.com"), "failing.example.com"
+    storage.put_object(**OLD_PAGE, Key=f"{bad}/index.html")
+    variables = {**UPLOAD, "DOCS_DOMAINS": "\n".join([*good, bad])}
+
+    run = act.run("export-many-deploy-each.yml", platform, variables=variables, environment=endpoint(storage))
+
+    assert not run.succeeded, run.log
+    sites = {f"{domain}/{name}": body for domain in good for name, body in site_files(domain=domain, pages=PAGES).items()}
+    assert contents(storage) == {**sites, f"{bad}/index.html": OLD_PAGE["Body"]}
+    # act marks every job of a matrix as failed if one fails, so the steps are checked
+    failed = re.findall(r"^\[.*?/Deploy (\S+)-\d+ *\] .*Failure - Main ", run.log, re.MULTILINE)
+    messages = re.findall(r"::error::Not deployed\. Export of (\S+): .+\. The API at .* said: ", run.log)
+    assert (failed, messages) == ([bad], [bad]), run.log
+
+
+def endpoint(storage: Client) -> dict[str, str]:
+    return {"AWS_ENDPOINT_URL": storage.meta.endpoint_url}
+
+
+def contents(storage: Client) -> dict[str, bytes]:
+    found = storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+    return {entry["Key"]: storage.get_object(Bucket=BUCKET, Key=entry["Key"])["Body"].read() for entry in found}
+
+
+ADDRESSES = {
+    "index.html": ["/index.html", "/"],
+    "guide.html": ["/guide.html", "/guide"],  # beside the folder guide, which has no index.html
+    "guide/setup.html": ["/guide/setup.html", "/guide/setup"],
+    "api/index.html": ["/api/index.html", "/api/", "/api"],
+    "faq.html": ["/faq.html", "/faq"],
+    "faq/index.html": ["/faq/index.html", "/faq/"],
+    "license.html": ["/license.html"],  # beside a file of the name license
+    "v1.html/index.html": ["/v1.html/index.html", "/v1.html/", "/v1.html"],
+    "größe/a b+c.html": ["/gr%C3%B6%C3%9Fe/a%20b%2Bc.html", "/gr%C3%B6%C3%9Fe/a%20b%2Bc"],
+}
+
+
+def test_nginx_serves_every_page_at_each_of_its_addresses(act: Act, platform: Simulator) -> None:
+    site = {name: f"<h1>{name}</h1>".encode() for name in [*ADDRESSES, "license"]}
+    platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(site, "tar.gz")))
+
+    run = act.run("serve-with-nginx.yml", platform)
+
+    assert run.succeeded, run.log
+    number = sum(map(len, ADDRESSES.values()))
+    assert run.printed("nginx serves") == [f"{len(ADDRESSES)} pages at {number} addresses"], run.log
+
+
+def test_the_site_is_exported_when_it_contains_the_commit(act: Act, platform: Simulator, storage: Client) -> None:
+    commit = act.git("rev-parse", "HEAD").strip()
+    page = f'<meta name="docs-commit" content="{commit}">'
+    storage.put_object(Bucket=BUCKET, Key="version.txt", Body=page.encode(), ACL="public-read")
+    marker = f"{storage.meta.endpoint_url}/{BUCKET}/version.txt"
+
+    run = act.run("export-the-merged-commit.yml", platform, variables={"DOCS_MARKER_URL": marker})
+
+    assert run.succeeded, run.log
+    assert run.printed("Exported") == [f"{PAGES} pages"], run.log
 
 
 @pytest.fixture
-def cdn(storage: S3) -> Iterator[CloudFront]:
-    """Return a client of CloudFront with one distribution of the bucket."""
-    client = boto3.client("cloudfront", endpoint_url=storage.meta.endpoint_url, region_name=REGION, **AWS_KEY)
-    origin = {"Id": "docs", "DomainName": f"{BUCKET}.s3.amazonaws.com", "S3OriginConfig": {"OriginAccessIdentity": ""}}
-    client.create_distribution(
-        DistributionConfig={
-            "CallerReference": "docs",
-            "Comment": "",
-            "Enabled": True,
-            "Origins": {"Quantity": 1, "Items": [origin]},
-            "DefaultCacheBehavior": {"TargetOriginId": "docs", "ViewerProtocolPolicy": "redirect-to-https"},
-        }
-    )
-    yield client
-    client.close()
-
-
-@pytest.fixture
-def release(examples_image: str) -> Iterator[Cluster]:
+def cluster(examples_image: str) -> Iterator[Cluster]:
     """Serve a cluster with a release of the chart that has its own values."""
     with running_cluster() as cluster:
         install = (
@@ -471,94 +243,156 @@ def release(examples_image: str) -> Iterator[Cluster]:
         yield cluster
 
 
-def run_example(
+@pytest.mark.parametrize(
+    ("example", "given", "version", "started", "stored"),
+    [
+        (
+            "deploy-with-helm.yml",
+            {"event": "workflow_dispatch", "inputs": {"version": "2024-06-01"}},
+            "2024-06-01",
+            1,
+            ["variable set DOCS_EXPORT_JOB --repo example/docs --body se_new"],
+        ),
+        ("upgrade-with-helm.yml", {}, "the commit", 1, []),
+        ("refresh-link-on-schedule.yml", {"event": "schedule"}, "2024-05-01", 0, []),
+    ],
+)
+def test_the_deployment_gets_link_and_version_and_keeps_its_other_values(
     act: Act,
-    example: str,
     platform: Simulator,
-    *,
-    event: str = "push",
-    inputs: Mapping[str, str] | None = None,
-    variables: Mapping[str, str] | None = None,
-    secrets: Mapping[str, str] | None = None,
-    payload: Mapping[str, Any] | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> WorkflowRun:
-    return act.run(
-        event,
-        example,
-        inputs=inputs,
-        payload=payload,
-        environment=environment,
-        variables={"DOCS_API_URL": platform.base_url, "DOCS_DOMAIN": DOMAIN, **(variables or {})},
-        secrets={"DOCS_ADMIN_KEY": platform.key, **(secrets or {})},
-    )
+    cluster: Cluster,
+    example: str,
+    given: dict[str, Any],
+    version: str,
+    started: int,
+    stored: list[str],
+) -> None:
+    platform.plan_export(DOMAIN, ExportPlan(job_id="se_new"))
+    platform.add_export_job("se_remembered", domain=DOMAIN)
+    variables = {**DEPLOY, "DOCS_EXPORT_JOB": "se_remembered"}
+    secrets = {"KUBECONFIG": cluster.kubeconfig(CONTEXT), "VARIABLES_TOKEN": "token-of-the-tests"}
 
+    run = act.run(example, platform, variables=variables, secrets=secrets, **given)
 
-def run_step(image: str, example: str, name: str, *, prepare: str, variables: Mapping[str, str] | None = None) -> tuple[str, int]:
-    """Run the script of a single step of an example in a runner's shell, and return its output and exit status."""
-    jobs = yaml.safe_load((EXAMPLES / example).read_text("utf-8"))["jobs"].values()
-    (script,) = [step["run"] for job in jobs for step in job["steps"] if step["name"] == name]
-    environment = {**(variables or {}), "STEP": script}
-    settings = [part for name, value in environment.items() for part in ("--env", f"{name}={value}")]
-    run = f'mkdir /work; cd /work; {prepare}; status=0; bash -ec "$STEP" 2>&1 || status=$?; echo "exit status $status"'
-    printed, _, status = docker("run", "--rm", "--network=host", *settings, image, "bash", "-ec", run).rpartition("exit status ")
-    return printed, int(status)
-
-
-def upload_to() -> dict[str, str]:
-    return {"AWS_REGION": REGION, "AWS_ROLE": AWS_ROLE, "DOCS_BUCKET": BUCKET}
-
-
-def header(storage: S3, name: str, what: str) -> object:
-    return storage.head_object(Bucket=BUCKET, Key=name).get(what)
-
-
-def hashed(token: str) -> str:
-    """Return what the `gh` of the job image prints of its token."""
-    return f"{hashlib.sha256(token.encode()).hexdigest()}  -"
-
-
-def closed_pull_request(*, merged: bool, repository: str = "example/docs") -> dict[str, Any]:
-    """Return the part of GitHub's event that act and the examples read."""
-    head = {"ref": "guide", "repo": {"full_name": repository}}
-    return {"action": "closed", "pull_request": {"number": 7, "merged": merged, "head": head, "base": {"ref": "main"}}}
-
-
-@contextmanager
-def served(bodies: Sequence[str | None]) -> Iterator[tuple[str, list[str]]]:
-    """Serve these bodies one after the other, then the last one; None is a 404. Yields the address and the requested paths."""
-    requested: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            requested.append(self.path)
-            body = bodies[min(len(requested), len(bodies)) - 1]
-            self.send_response(404 if body is None else 200)
-            self.end_headers()
-            self.wfile.write((body or "").encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/version.txt", requested
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def deploy_to(context: str) -> dict[str, str]:
-    return {"DOCS_CHART": CHART, "DOCS_CHART_VERSION": "0.1.0", "DOCS_KUBE_CONTEXT": context}
-
-
-def check_deployment(cluster: Cluster, *, version: str) -> str:
-    """Check that the release in the cluster has the site's link, this version and its other values; return the link."""
+    assert run.succeeded, run.log
     data = cluster.objects["configmaps", "docs", "docs"]["data"]
     values = json.loads(data["staticExport"])
-    assert values == {"enabled": True, "bundleUrl": values["bundleUrl"], "version": version}
-    assert requests.get(values["bundleUrl"], timeout=10).content == build_archive(SITE, "tar.gz")
+    commit = act.git("rev-parse", "HEAD").strip()
+    assert values == {"enabled": True, "bundleUrl": values["bundleUrl"], "version": version.replace("the commit", commit)}
+    assert "," in values["bundleUrl"], "Helm would split it on its command line"
+    assert requests.get(values["bundleUrl"], timeout=10).content == ARCHIVE
     assert data["replicas"] == "3"
-    return str(values["bundleUrl"])
+    assert "X-Amz-Signature" not in run.log
+    assert (platform.count("start_export"), run.printed("asked of gh:")) == (started, stored)
+
+
+LINK = f"https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature={'0f' * 200}"
+UNUSED_LINK = "::error::The chart does not use staticExport.bundleUrl"
+CHECK_OF_THE_CHART = ("deploy-with-helm.yml", "Check that the chart uses the link")
+OTHER_CHART = (
+    f'cp -r {CHART} /other; printf %s "$TEMPLATE" > /other/templates/values.yaml; printf %s "$VALUES" > export-values.yaml'
+)
+WAIT = ("export-the-merged-commit.yml", "Wait until the site contains the commit")
+COMMIT = "c0ffee" * 6 + "c0de"
+NOT_YET = """
+printf '#!/bin/sh\n' > /usr/local/bin/sleep
+printf '#!/bin/sh\necho x >> /tries; [ $(wc -l < /tries) -le "$TRIES" ] || echo "$COMMIT"\n' > /usr/local/bin/curl
+chmod 755 /usr/local/bin/sleep /usr/local/bin/curl"""
+
+
+def chart_with(template: str) -> dict[str, str]:
+    return {
+        **dict.fromkeys(("RELEASE", "NAMESPACE"), "docs"),
+        "CHART": "/other",
+        "CHART_VERSION": "",
+        "TEMPLATE": f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {template}\n",
+        "VALUES": values_text(Job(mode=Mode.EXPORT, link=Bundle(url=LINK)), None, datetime.now(UTC)),
+        "BUNDLE_URL": LINK,
+    }
+
+
+@pytest.mark.parametrize(
+    ("step", "prepare", "variables", "status", "printed"),
+    [
+        (
+            ("export-many-deploy-each.yml", "Stop if the export failed"),
+            "true",
+            {"MESSAGE": 'The API said: "one\n::add-mask::two\r\n::warning::\tthree \\n %s $(id)"'},
+            1,
+            '::error::Not deployed. The API said: "one ::add-mask::two  ::warning:: three \\n %s $(id)"\n',
+        ),
+        (
+            ("serve-with-nginx.yml", "Request every page at each of its addresses"),
+            "mkdir site; touch site/robots.txt",
+            {},
+            1,
+            "::error::The site has no page: ",
+        ),
+        (
+            ("serve-with-nginx.yml", "Request every page at each of its addresses"),
+            "mkdir site; touch site/index.html",  # no nginx runs; the page is empty
+            {},
+            1,
+            "::error::/index.html is not the page site/index.html\n",
+        ),
+        (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.staticExport.bundleUrl | quote }}"), 0, ""),
+        (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.staticExport.bundleUrl | b64enc }}"), 0, ""),
+        (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.bundleUrl | quote }}"), 1, UNUSED_LINK),
+        (
+            ("upgrade-with-helm.yml", "Upgrade the deployment"),
+            "true",
+            {"KUBE_CONTEXT": ""},
+            1,
+            "KUBE_CONTEXT: Set the variable DOCS_KUBE_CONTEXT\n",
+        ),
+        (WAIT, "true", {"MARKER_URL": ""}, 1, "MARKER_URL: Set the variable DOCS_MARKER_URL\n"),
+        (WAIT, NOT_YET, {"MARKER_URL": "http://site", "COMMIT": COMMIT, "TRIES": "89"}, 0, f"http://site contains {COMMIT}\n"),
+        (
+            WAIT,
+            NOT_YET,
+            {"MARKER_URL": "http://site", "COMMIT": COMMIT, "TRIES": "90"},
+            1,
+            f"::error::http://site did not contain {COMMIT} in time. ",
+        ),
+    ],
+)
+def test_a_step_stops_the_job_or_lets_it_continue(
+    examples_image: str, step: tuple[str, str], prepare: str, variables: Mapping[str, str], status: int, printed: str
+) -> None:
+    example, name = step
+    jobs = yaml.safe_load((EXAMPLES / example).read_text("utf-8"))["jobs"].values()
+    (script,) = [step["run"] for job in jobs for step in job["steps"] if step["name"] == name]
+    settings = [part for name, value in {**variables, "STEP": script}.items() for part in ("--env", f"{name}={value}")]
+    run = f'mkdir /work; cd /work; {prepare}\nstatus=0; bash -ec "$STEP" 2>&1 || status=$?; echo "exit status $status"'
+
+    output = docker("run", "--rm", "--network=host", *settings, examples_image, "bash", "-ec", run)
+
+    assert output.endswith(f"exit status {status}\n"), output
+    assert printed in output
+
+
+STRINGS = (
+    "https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&a=%20#b",
+    *("2024-06-01", "20240601", "007", "1e3", "0x1F", "yes", "null", "~", "", " a: b # c ", "'\"\\", "{{ .Release.Name }}"),
+    *("a\n---\nb\r\t\x00\x1b\x7f", "\x85\u00a0\u2028\u2029\ufeff\uffff", "ß 漢 \U0001f600 \U0010ffff", "a " * 4000),
+)
+
+
+def test_helm_reads_every_string_of_a_values_file_back_unchanged(examples_image: str, tmp_path: Path) -> None:
+    for number, value in enumerate(STRINGS):
+        job = Job(mode=Mode.EXPORT, domain=value, job_id=value, link=Bundle(url=value, expires_at=value))
+        (tmp_path / f"{number:02}.yaml").write_text(values_text(job, value, datetime.now(UTC)), "utf-8", newline="")
+    render = f"for file in /values/*; do helm template docs {CHART} --values $file; done"
+
+    rendered = docker("run", "--rm", "--network=host", "-v", f"{tmp_path}:/values", examples_image, "bash", "-ec", render)
+
+    read = [json.loads(document["data"]["staticExport"]) for document in yaml.safe_load_all(rendered)]
+    assert read == [{"enabled": True, "bundleUrl": value, "version": value} for value in STRINGS]
+
+
+def test_every_complete_workflow_has_a_test() -> None:
+    run = {*re.findall(r'"([\w-]+\.yml)"', Path(__file__).read_text("utf-8"))}
+    called = {
+        Path(used).name for file in EXAMPLES.glob("*.yml") for used in re.findall(r"uses: (\./\S+)", file.read_text("utf-8"))
+    }
+    assert {path.name for path in EXAMPLES.glob("*.yml")} | {*readme_workflows()} == run | called
