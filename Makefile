@@ -95,7 +95,7 @@ check-python: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
-	$(BIN)/python -m tests.pages
+	$(BIN)/python -m docs.pages
 
 lint: check-python $(NODE_PACKAGES)  ## check style, types, imports between packages, pages, Dockerfile, action, workflows and issue forms
 	$(BIN)/hadolint Dockerfile tests/container/on-image.Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile

@@ -1,7 +1,6 @@
 """Archives for tests: of every supported kind, and made of single entries."""
 
 import bz2
-import functools
 import gzip
 import io
 import lzma
@@ -146,10 +145,3 @@ def zip_end(count: int, *, directory: int, start: int) -> bytes:
 
 SEVEN_ZIP: Final = b"7z\xbc\xaf\x27\x1c" + bytes(600)
 """An archive of an unsupported format."""
-
-
-@functools.cache
-def crowded(count: int) -> bytes:
-    """Pack small files. With many of them, unpacking takes far longer than the delivery of a signal."""
-    entries = (entry(b"%d/%d.html" % (number % 100, number), b"page") for number in range(count))
-    return gzip.compress(b"".join((*entries, EMPTY_END)), compresslevel=1)

@@ -88,15 +88,10 @@ def remove_image(tag: str) -> None:
         docker("image", "rm", "--force", tag)
 
 
-def published_image() -> str | None:
-    """Return the image that a release has published and tests, or None."""
-    return os.environ.get("ACTION_IMAGE") or None
-
-
 @contextmanager
 def published_or_built_image(folder: Path) -> Iterator[str]:
-    """Return the published image, which stays, or build the action's image in a new folder, and remove it at the end."""
-    if published := published_image():
+    """Return the image that a release has published, or build the action's image in a new folder, and remove it at the end."""
+    if published := os.environ.get("ACTION_IMAGE"):
         yield published
         return
     tag = temporary_tag()

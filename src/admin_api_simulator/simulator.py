@@ -198,10 +198,10 @@ class Simulator:
         return self._jobs.max_concurrent()
 
     def add_export_job(
-        self, job_id: str, *, seconds: float = 0.0, domain: str = "docs.example.com", bundle: bytes | None = None
+        self, job_id: str, *, seconds: float = 0.0, domain: str = "docs.example.com", pages: int | None = None
     ) -> None:
-        """Add an export that ends in `seconds`; `bundle` replaces the generated archive."""
-        self._jobs.add_export(job_id, domain=domain, plan=ExportPlan(seconds=seconds, bundle=bundle))
+        """Add an export that ends in `seconds`."""
+        self._jobs.add_export(job_id, domain=domain, plan=ExportPlan(seconds=seconds, pages=pages))
 
     def plan_export(self, domain: str, plan: ExportPlan) -> None:
         """Set how the exports of a domain will be, which the action starts."""

@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 from admin_api_simulator import ExportPlan, Simulator
+from docs.pages import block_outside, gitlab_job
 from tests.ended import without_key
 from tests.engine import LABEL, docker, remove_labelled_containers
 from tests.keys import ADMIN_KEY
-from tests.outside_page import block, gitlab_job, jenkins_script
 from tests.shells import source
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
 
 OWNER = (1001, 118)
-SCRIPT = block("In a shell", "sh")
+SCRIPT = block_outside("In a shell", "sh")
 OTHER_KEY = "adm_0ther-51b7e2f80c6d"
 
 
@@ -93,7 +93,8 @@ def test_the_pipelines_export_and_hand_on_the_outputs(machine: Machine) -> None:
     assert printed.endswith("Exported 12 pages to site\n")
     assert "bundleUrl=***\n" in printed
     assert (machine.workspace / "job.env").read_text() == f"DOCS_JOB_ID={outputs['jobId']}\n"
-    assert machine.run(jenkins_script()) == (0, f"Publishing site of job {outputs['jobId']}\n")
+    (script,) = re.findall(r"'''(.*?)'''", block_outside("Jenkins", "groovy"), flags=re.DOTALL)
+    assert machine.run(script) == (0, f"Publishing site of job {outputs['jobId']}\n")
     found, folder = (machine.workspace / "outputs.env").stat(), machine.workspace.stat()
     assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid) == (0o600, folder.st_uid, folder.st_gid)
 
@@ -139,13 +140,13 @@ def test_two_keys_are_refused_and_hidden_in_both_forms_of_the_name(machine: Mach
 
 
 def test_with_cron_a_new_site_replaces_the_old_one_and_a_failure_keeps_it_and_prints_the_log(machine: Machine) -> None:
-    settings = machine.adapted(block("Cron", "dotenv")).replace("INPUT_ADMIN_KEY=…", f"INPUT_ADMIN_KEY={ADMIN_KEY}")
+    settings = machine.adapted(block_outside("Cron", "dotenv")).replace("INPUT_ADMIN_KEY=…", f"INPUT_ADMIN_KEY={ADMIN_KEY}")
     (machine.workspace / "site").mkdir()
 
     machine.settings.write_text(settings)
-    assert machine.run(block("Cron", "sh")) == (0, "")
+    assert machine.run(block_outside("Cron", "sh")) == (0, "")
     machine.settings.write_text(settings.replace("docs.example.com", "failing.example.com"))
-    code, printed = machine.run(block("Cron", "sh"))
+    code, printed = machine.run(block_outside("Cron", "sh"))
 
     assert (code, "Error: Export of failing.example.com: " in printed) == (1, True), printed
     assert {path.name for path in machine.workspace.iterdir()} == {"site", "site.old", "outputs.env", "export.log"}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from docs.pages import markdown_pages
 from docs_platform_action.errors import ActionError, Cancelled
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.inputs.table import INPUTS, Input
@@ -15,7 +16,6 @@ from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.signals import SIGNALS
-from tests.pages import markdown_pages
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))

@@ -15,7 +15,7 @@ from docs_platform_action.job import RUN
 from docs_platform_action.report.timeline import timeline_of
 from tests.engine import skip_or_fail
 from tests.gfm import diagrams, page_of
-from tests.unit.report.samples import NOW, cancelled, failed, good, phases
+from tests.unit.report.test_summary import NOW, cancelled, failed, good, phases
 from tests.virtual_time import NOON
 
 ROOT = Path(__file__).parents[2]

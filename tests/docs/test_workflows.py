@@ -11,9 +11,7 @@ import pytest
 import yaml
 
 from admin_api_simulator.simulator import DEFAULT_KEY
-from tests.outside_page import block, gitlab_job
-from tests.pages import markdown_pages
-from tests.readme import readme_workflows
+from docs.pages import block_outside, gitlab_job, markdown_pages, readme_workflows
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
@@ -50,7 +48,7 @@ def test_those_on_pages_follow_the_schema(tmp_path: Path) -> None:
 
 def test_the_gitlab_job_follows_the_schema(tmp_path: Path) -> None:
     pipeline = tmp_path / ".gitlab-ci.yml"
-    pipeline.write_text(block("GitLab CI", "yaml"))
+    pipeline.write_text(block_outside("GitLab CI", "yaml"))
 
     run("check-jsonschema", "--builtin-schema", "vendor.gitlab-ci", pipeline)
     assert gitlab_job()["artifacts"]["paths"] == ["site"]  # and not the link

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine import need_act, need_engine, need_installed
-from tests.registry import need_registry_tools, registry
+from tests.rehearsal.registry import need_registry_tools, registry
 from tests.rehearsal.release import LOG, Release, make_release
 
 NAME = "owner/docs-platform-action"

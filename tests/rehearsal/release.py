@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.engine import LABEL, ROOT, docker
-from tests.registry import add_blob, add_manifest, descriptor
+from tests.rehearsal.registry import add_blob, add_manifest, descriptor
 from tests.workflow.act import GIT_SETTINGS
 
 LOG = logging.getLogger("rehearsal")

@@ -12,8 +12,8 @@ from packaging.version import Version
 from admin_api_simulator import Simulator
 from tests.engine import ROOT, docker, job_image, need_installed, remove_image
 from tests.keys import ADMIN_KEY
-from tests.registry import manifest, registry, served_requests
 from tests.rehearsal.conftest import NAME, WHAT
+from tests.rehearsal.registry import manifest, registry, served_requests
 from tests.rehearsal.release import LOG, Release, architecture, run
 from tests.workflow.act import PUBLISHED_AS, Act
 

@@ -13,6 +13,7 @@ import requests
 from moto.server import ThreadedMotoServer
 
 from admin_api_simulator import Simulator
+from docs.pages import readme_workflows
 from tests.engine import (
     ROOT,
     build_image,
@@ -25,7 +26,6 @@ from tests.engine import (
     temporary_tag,
 )
 from tests.keys import ADMIN_KEY
-from tests.readme import readme_workflows
 from tests.workflow.act import PUBLISHED_AS, Act
 
 HERE = Path(__file__).parent

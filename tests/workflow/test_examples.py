@@ -15,12 +15,12 @@ import yaml
 
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import build_archive, site_files
+from docs.pages import readme_workflows
 from docs_platform_action.bundle.helm_values import values_text
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.models import Bundle
 from tests.engine import docker
-from tests.readme import readme_workflows
 from tests.workflow.act import DOMAIN, Act
 from tests.workflow.cluster import Cluster, running_cluster
 from tests.workflow.conftest import AWS, BUCKET, EXAMPLES, PAGES, Client

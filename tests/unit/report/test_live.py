@@ -10,7 +10,7 @@ from docs_platform_action.errors import Cancelled, Rejected
 from docs_platform_action.models import STORAGE
 from docs_platform_action.report.live import MAX_KEPT_LINES, QUIET_SECONDS
 from docs_platform_action.report.log import MAX_STATUSES, STALL_SECONDS
-from tests.unit.report.logs import LoggedJobs
+from tests.unit.report.test_log import LoggedJobs
 
 NO = Rejected("no")
 Step = tuple[str, *tuple[object, ...]]

@@ -6,7 +6,7 @@ import pytest
 
 from docs_platform_action.job import BUNDLE, QUEUE, RUN, Job, Phase
 from docs_platform_action.report.timeline import timeline_of
-from tests.unit.report.samples import NOW, cancelled, failed, good, phases
+from tests.unit.report.test_summary import NOW, cancelled, failed, good, phases
 from tests.virtual_time import NOON
 
 

@@ -1,4 +1,4 @@
-"""Check the Markdown pages and the issue forms: `python -m tests.pages`, a part of `make lint`.
+"""The Markdown pages: their code, and a check of them and the issue forms, `python -m docs.pages`, a part of `make lint`.
 
 Links to files and sections of the repository lead to existing ones, pictures have an alternative text, and no page is too long.
 """
@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 import cmarkgfm
+import yaml
 from cmarkgfm.cmark import Options
 
 ROOT: Final = Path(__file__).parents[1]
@@ -36,6 +37,7 @@ class Page(HTMLParser):
         self.feed(cmarkgfm.markdown_to_html_with_extensions(markdown, Options.CMARK_OPT_UNSAFE, extensions=["table"]))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect the attributes, and begin a heading."""
         found = {name: text or "" for name, text in attrs}
         if re.fullmatch("h[1-6]", tag):
             self._heading = ""
@@ -46,10 +48,12 @@ class Page(HTMLParser):
         self.anchors += [found[name] for name in ("id", "name") if name in found]
 
     def handle_data(self, data: str) -> None:
+        """Collect the text of a heading."""
         if self._heading is not None:
             self._heading += data
 
     def handle_endtag(self, tag: str) -> None:
+        """End a heading, with the anchor that GitHub gives it."""
         if self._heading is not None and re.fullmatch("h[1-6]", tag):
             anchor = re.sub(r"[^\w\- ]", "", self._heading.lower()).replace(" ", "-")
             same = sum(re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", other) is not None for other in self.anchors)
@@ -62,6 +66,25 @@ def markdown_pages() -> Iterator[Path]:
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [name for name in folders if name == ".github" or not name.startswith((".", "node_modules"))]
         yield from (Path(folder, name) for name in files if name.endswith(".md"))
+
+
+def readme_workflows() -> dict[str, str]:
+    """Return the README's complete workflows, by names of files, with a variable in place of the API's address."""
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL)
+    complete = [block.replace("https://api.example.com", "${{ vars.DOCS_API_URL }}") for block in blocks if "\njobs:" in block]
+    return {f"readme-{next(iter(yaml.safe_load(block)['jobs']))}.yml": block for block in complete}
+
+
+def block_outside(heading: str, language: str = "") -> str:
+    """Return the first code block of a language below a heading of the page about other systems than GitHub Actions."""
+    page = (ROOT / "docs" / "outside-github-actions.md").read_text("utf-8")
+    section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return str(re.findall(rf"^```{language}\n(.*?)^```$", section, flags=re.DOTALL | re.MULTILINE)[0])
+
+
+def gitlab_job() -> dict[str, Any]:
+    """Return the job of the GitLab pipeline on that page."""
+    return dict(yaml.safe_load(block_outside("GitLab CI", "yaml"))["export-docs"])
 
 
 def findings(file: Path, markdown: str) -> Iterator[str]:
