@@ -20,7 +20,7 @@ from docs_platform_action.models import MAX_TEXT_LENGTH, AgentJob, Bundle, Expor
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import AGENT_JOB, BASE_URL, FakeTransport, http_client
+from tests.unit.fakes import AGENT_JOB, BASE_URL, Answer, FakeTransport, http_client
 from tests.virtual_time import NOON
 
 Body = dict[str, Any]
@@ -102,7 +102,7 @@ def test_any_json_gives_valid_objects_or_none(body: Body) -> None:
 @example(b'{"status": "\\ud800", "jobId": "\\ud800"}')
 @example(f'{{"{ADMIN_KEY}": 1, "status": "{ADMIN_KEY}"}}'.encode())
 def test_any_bytes_give_an_object_or_nothing(content: bytes) -> None:
-    client = ApiClient(http_client(FakeTransport(200, content)), base_url=BASE_URL, key=ADMIN_KEY)
+    client = ApiClient(http_client(FakeTransport(Answer(body=content))), base_url=BASE_URL, key=ADMIN_KEY)
     if len(content) > MAX_RESPONSE_BYTES:
         with pytest.raises(NetworkError):
             client.send(Request(method="GET", url="/x"), Timeouts())

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from docs_platform_action.inputs.table import DEFAULTS
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
+from tests.unit.inputs.test_validators import READ, REFUSED
 
 KEY: Final = "K3Y-9Q27X1Z4W8V05J63"
 """A key whose parts do not occur in messages."""
@@ -30,34 +31,24 @@ EXPORT: Final = {"base-url": "https://api.example.com", "admin-key": KEY, "domai
 COLLECT: Final = {"mode": "collect", "base-url": "https://api.example.com", "admin-key": KEY, "job-id": "se_1"}
 AGENT: Final = {**COLLECT, "mode": "agent", "project-id": "prj_1"}
 
-DURATIONS: Final = ("500ms", "1s", "45", "0.5", "1h30m", "1.5h", "840h", "0s", "841h", "1ms", "soon")
-BOOLEANS: Final = ("true", "TRUE", "false", "yes", "0")
-IDENTIFIERS: Final = ("se_1", "a b", "a/b", "..", "ü", "2024-06-01")
 PATHS: Final = (
     *("out/{domain}", "new/deeper/file.txt", "file.txt", "full", "empty", "full/held.html", "a//b/./c", "in/side", "circle/x"),
     *("out-of-here/etc/x", "pipe", "../beside", "/", "/etc/passwd", "{workspace}/new", "{temp}/new", "{temp}", "a/../b"),
     *("x" * 256, "x/" * 3000 + "x", "~/site", "$RUNNER_TEMP/x", "%TEMP%/x", ".\\site", "a~b", "100%"),
 )
-VALUES: Final[Mapping[str, Sequence[str]]] = {
-    "mode": ("export", "collect", "agent", "Export", "import"),
-    "base-url": (
-        *("https://api.example.com", "https://api.example.com:8443/admin/v1/", "http://localhost:8080", "http://[::1]:8080"),
-        *("http://api.example.com", "https://me:pw@api.example.com", "https://api.example.com?x=1", "https://a/../b"),
-    ),
-    "admin-key": (KEY, f"Bearer {KEY}", f"{KEY}\n{KEY}", f"{KEY}ü", "short"),
-    "domain": (
-        *("docs.example.com", "a.example.com\nb.example.com", "localhost:3000", "a_b", "müller.example", "*.example.com"),
-        *("https://docs.example.com/start", "a.example.com, b.example.com", "a.example.com\nA.example.com:080", "\ufeff\n"),
-    ),
-    **dict.fromkeys(("job-id", "project-id", "export-version"), IDENTIFIERS),
-    **dict.fromkeys(("timeout", "poll-interval", "max-poll-interval", "outage-tolerance"), DURATIONS),
-    **dict.fromkeys(("wait", "mask-bundle-url", "require-pr"), BOOLEANS),
-    "start-options": ('{"version": "v2"}', "{}", '{"domain": "x"}', "[]", '{"n": NaN}', '{"a": 1, "a": 2}', "{'a': 1}"),
-    "max-parallel": ("1", "100", "0", "101", "1.5", "٣"),
-    "min-pages": ("1", "007", "0", "-1", "1e3", "٣"),
-    **dict.fromkeys(("bundle-path", "site-path", "values-file"), PATHS),
-    "ca-bundle": ("ca.pem", "{workspace}/ca.pem", "full/held.html", "empty", "pipe", "missing.pem", "../ca.pem", "circle"),
-}
+OF_FILES: Final = {"bundle-path", "site-path", "values-file"}
+CERTIFICATES: Final = ("ca.pem", "{workspace}/ca.pem", "full/held.html", "empty", "pipe", "missing.pem", "../ca.pem", "circle")
+
+
+def known_values(name: str) -> list[str]:
+    """Return good and bad values of an input, those of the unit tests and paths to what a workspace has."""
+    same = {"project-id": "job-id", "export-version": "job-id", "mask-bundle-url": "wait", "require-pr": "wait"}
+    like = "timeout" if name.endswith(("interval", "tolerance")) else same.get(name, name)
+    known = [text for of, texts in (*READ, *REFUSED) if of == like for text in texts if len(text) < 1000]
+    return [*known, *(PATHS if name in OF_FILES else CERTIFICATES if name == "ca-bundle" else ()), f"Bearer {KEY}"]
+
+
+VALUES: Final = {name: known_values(name) for name in DEFAULTS}
 
 
 def values_for(name: str) -> st.SearchStrategy[str]:

@@ -20,7 +20,7 @@ from docs_platform_action.models import Bundle, is_bundle_url, is_loopback
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.hostile import YAML as YAML_LOOKALIKES
-from tests.unit.fakes import RecordedEvents, Redirecting, context, http_client
+from tests.unit.fakes import Answer, FakeTransport, RecordedEvents, context, http_client
 from tests.virtual_time import VirtualClock
 
 SCHEMES: Final = ("https://", "https://", "http://", "HTTPS://", "//", "", "https:", "ftp://")
@@ -45,7 +45,8 @@ def host_of(parts: SplitResult) -> str:
 
 def requested(url: str, *locations: str) -> list[str]:
     """Fetch a bundle through redirects, and return the addresses of the requests, none of which has the key."""
-    wire = Redirecting(*(location.encode("utf-8", "surrogatepass").decode("latin-1") for location in locations))
+    targets = [location.encode("utf-8", "surrogatepass").decode("latin-1") for location in locations]
+    wire = FakeTransport(*(Answer(status=302, headers={"Location": target}) for target in targets), Answer(body=b"bundle"))
     parts = context(VirtualClock(), RecordedEvents(), client=http_client(wire))
     with contextlib.suppress(DownloadFailed, NetworkError), request_bundle(url, {}, parts, within_seconds=60) as (response, _):
         assert b"".join(response.pieces) == b"bundle"

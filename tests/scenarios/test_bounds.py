@@ -130,55 +130,23 @@ class TestTooLarge:
 
 JSON: Final = b'{"status": "failed"}'
 CHUNKS: Final = b"14\r\n" + JSON + b"\r\n0\r\n\r\n"
-INCOMPLETE: Final = {
-    "no body": b"Content-Length: 20\r\n\r\n",
-    "a byte less than announced": b"Content-Length: 21\r\n\r\n" + JSON,
-    "two lengths": b"Content-Length: 20\r\nContent-Length: 21\r\n\r\n" + JSON,
-    "a length with a sign": b"Content-Length: +20\r\n\r\n" + JSON,
-    "half a chunk": b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS[:9],
-    "no last chunk": b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS[:-5],
-    "a chunk of another size": b"Transfer-Encoding: chunked\r\n\r\n13" + CHUNKS[2:],
-}
 
 
-class Responding:
-    """A handler that sends the same response to each request, and records the requests."""
+def responding(response: bytes) -> Handler:
+    """Return a handler that sends the same response to each request."""
 
-    def __init__(self, response: bytes) -> None:
-        self.requests: list[bytes] = []
-        self._response = response
+    def handle(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(response)
 
-    def __call__(self, connection: socket.socket) -> None:
-        self.requests.append(read_request(connection))
-        connection.sendall(self._response)
+    return handle
 
 
-class TestCut:
-    @pytest.mark.parametrize("name", INCOMPLETE)
-    def test_a_body_of_the_api_that_may_be_incomplete_is_not_used(self, action: Action, name: str) -> None:
-        handler = Responding(OK + INCOMPLETE[name])
-
-        with RawServer(handler) as server:
-            read = action.run(server.base_url, **COLLECT, **ONCE)
-            handler.requests.clear()
-            started = action.export(server.base_url, **ONCE)
-
-        assert (read.reason, started.reason, len(handler.requests)) == ("unavailable", "start-unconfirmed", 1)
-
+class TestWithoutALength:
     @pytest.mark.parametrize("framing", [b"\r\n" + JSON, b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS])
     def test_a_body_without_a_length_is_used_once_it_is_complete(self, action: Action, framing: bytes) -> None:
-        with RawServer(Responding(OK + framing)) as server:
+        with RawServer(responding(OK + framing)) as server:
             assert action.run(server.base_url, **COLLECT, **ONCE).end == (1, "job-failed")
-
-    @pytest.mark.parametrize("name", INCOMPLETE)
-    def test_a_bundle_that_may_be_incomplete_is_not_used(self, action: Action, platform: Simulator, name: str) -> None:
-        response = OK + INCOMPLETE[name].replace(JSON, b"\x1f\x8b\x08".ljust(len(JSON))).replace(JSON[:5], b"\x1f\x8b\x08  ")
-
-        with RawServer(Responding(response)) as storage:
-            platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})
-            ended = action.run(platform, **COLLECT, **ONCE, bundle_path="bundle")
-
-        assert (ended.end, read_tree(action.workspace)) == ((1, "download-failed"), {})
 
     @pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip"])
     def test_an_archive_without_a_length_is_complete_only_with_its_end(
@@ -186,7 +154,7 @@ class TestCut:
     ) -> None:
         archive = KINDS[kind](SMALL_SITE)
 
-        with RawServer(Responding(OK + b"\r\n" + archive[: len(archive) // 2])) as storage:
+        with RawServer(responding(OK + b"\r\n" + archive[: len(archive) // 2])) as storage:
             platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})
             ended = action.run(platform, **COLLECT, **ONCE, site_path="site")
 

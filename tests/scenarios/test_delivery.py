@@ -86,15 +86,6 @@ class TestDelivered:
         assert (action.workspace / "dist" / "bundle").stat().st_size == int(ended.outputs["bundleSize"])
         assert (action.workspace / "public" / "site" / "index.html").is_file()
 
-    def test_an_export_that_one_run_starts_is_delivered_by_another(self, action: Action, virtual: VirtualPlatform) -> None:
-        started = action.export(virtual, wait="false")
-        reads = virtual.simulator.count("read_export")
-
-        collected = action.run(virtual, mode="collect", job_id=started.outputs["jobId"], site_path="site")
-
-        assert (started.end, reads, collected.end) == ((0, None), 0, (0, None))
-        assert virtual.simulator.count("start_export") == 1
-
 
 def size_and_digest(content: bytes) -> tuple[str, str]:
     return str(len(content)), hashlib.sha256(content).hexdigest()
@@ -177,15 +168,6 @@ class TestMinPages:
         assert (ended.end, "bundleUrl" in ended.outputs) == ((1, "too-few-pages"), False)
         assert virtual.simulator.count("download") == ("site_path" in inputs)  # only to count them there
         assert [*action.workspace.iterdir()] == []
-
-    def test_an_export_that_was_refused_can_be_collected(self, action: Action, virtual: VirtualPlatform) -> None:
-        refused = action.export(virtual, min_pages="13", **self.SITE)
-
-        ended = action.run(virtual, mode="collect", job_id=refused.outputs["jobId"], min_pages="12", **self.SITE)
-
-        assert (refused.reason, refused.outputs["jobId"] in refused.error) == ("too-few-pages", True)
-        assert [virtual.simulator.count(operation) for operation in ("start_export", "make_bundle", "download")] == [1, 1, 1]
-        assert ended.end == (0, None)
 
 
 class TestLink:

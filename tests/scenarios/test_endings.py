@@ -220,30 +220,12 @@ def test_a_run_that_times_out_names_the_job_that_a_later_run_collects(action: Ac
     assert (timed_out.reason, "se_42" in timed_out.error, collected.end) == ("timeout", True, (0, None))
 
 
-def test_when_the_time_is_up_a_last_read_decides(action: Action) -> None:
-    platform = VirtualPlatform(VirtualClock())
-    platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=59.9))
-
-    assert action.run(platform, **EXPORT, timeout="1m", poll_interval="45s", max_poll_interval="45s").end == (0, None)
-
-
 @pytest.mark.parametrize("inputs", [{**COLLECT, "mask_bundle_url": "true"}, COLLECT])
 def test_a_link_is_masked_only_on_request(action: Action, inputs: dict[str, str]) -> None:
     ended = action.run(VirtualPlatform(VirtualClock()), **inputs)
 
     masked = [command.value for command in ended.commands if command.name == "add-mask"]
     assert masked == ([ended.outputs["bundleUrl"]] if "mask_bundle_url" in inputs else [])
-
-
-@pytest.mark.parametrize("require_pr", ["true", "false"])
-def test_a_link_of_a_pull_request_that_cannot_be_used_is_shown(action: Action, require_pr: str) -> None:
-    platform = VirtualPlatform(VirtualClock())
-    no_web_address(platform.simulator)
-
-    ended = action.run(platform, **AGENT, job_id="agent-pull-request", require_pr=require_pr)
-
-    (shown,) = [*ended.errors, *ended.warnings]
-    assert ("git.example.com/7" in shown, ended.exit_code) == (True, int(require_pr == "true"))
 
 
 @pytest.mark.parametrize(("inputs", "options"), [({"start_options": '{"version": "v2"}'}, {"version": "v2"}), ({}, {})])

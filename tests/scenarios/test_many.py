@@ -3,8 +3,7 @@
 import contextlib
 import itertools
 import signal
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
 
@@ -30,7 +29,7 @@ FAILING: Final = {  # the reason, the last status, and whether the job is known
     "damaged.example.com": ("invalid-bundle", "completed", True),
 }
 HUNDRED: Final = [*GOOD[:5], *FAILING, *GOOD[5:]]
-A, B, C = THREE = [f"{letter}.example.com" for letter in "abc"]
+A, B = (f"{letter}.example.com" for letter in "ab")
 
 
 def rows(ended: Ended) -> dict[str, dict[str, Any]]:
@@ -46,65 +45,37 @@ def export(action: Action, platform: VirtualPlatform, domains: list[str], **inpu
     return action.run(platform, domain="\n".join(domains), **inputs)
 
 
-class Run(NamedTuple):
-    ended: Ended
-    platform: VirtualPlatform
-    workspace: Path
+def test_of_a_hundred_each_ends_on_its_own(action: Action) -> None:
+    platform = VirtualPlatform(VirtualClock(), export_seconds=60, pages=12)
+    simulator, count = platform.simulator, platform.simulator.count
+    simulator.script("start_export", Fault(status=422), domain="rejected.example.com")
+    simulator.script("start_export", Fault(cut="before_response", processed=True), domain="lost.example.com")
+    simulator.script_forever("read_export", Fault(json={"status": "running"}), domain="endless.example.com")
+    simulator.script_forever("download", Fault(body=SEVEN_ZIP), domain="damaged.example.com")
+    inputs = {"timeout": "5m", "site_path": "sites/{domain}", "values_file": "values/{domain}.yaml"}
 
+    ended = export(action, platform, HUNDRED, max_parallel=str(MAX_PARALLEL), **inputs)
 
-class TestAHundredWithSevenFailures:
-    @pytest.fixture(scope="class")
-    @classmethod
-    def run(cls, tmp_path_factory: pytest.TempPathFactory) -> Run:
-        platform = VirtualPlatform(VirtualClock(), export_seconds=60, pages=12)
-        simulator, workspace = platform.simulator, tmp_path_factory.mktemp("many")
-        simulator.script("start_export", Fault(status=422), domain="rejected.example.com")
-        simulator.script("start_export", Fault(cut="before_response", processed=True), domain="lost.example.com")
-        simulator.script_forever("read_export", Fault(json={"status": "running"}), domain="endless.example.com")
-        simulator.script_forever("download", Fault(body=SEVEN_ZIP), domain="damaged.example.com")
-        inputs = {"timeout": "5m", "site_path": "sites/{domain}", "values_file": "values/{domain}.yaml"}
-        ended = export(Action(workspace), platform, HUNDRED, max_parallel=str(MAX_PARALLEL), **inputs)
-        return Run(ended, platform, workspace)
-
-    def test_the_step_fails_as_the_first_of_them_in_the_order_of_the_input(self, run: Run) -> None:
-        assert run.ended.end == (1, "job-failed")  # the others failed earlier
-        assert {*run.ended.outputs} == {"results", "durationSeconds", "failureReason"}
-        assert [row["domain"] for row in run.ended.results] == HUNDRED
-        assert len(run.ended.errors) == len(FAILING)
-
-    def test_each_failure_has_its_row_and_no_link(self, run: Run) -> None:
-        found = {row["domain"]: row for row in run.ended.results if row["failureReason"]}
-
-        assert {
-            domain: (row["failureReason"], row["status"], row["jobId"] is not None) for domain, row in found.items()
-        } == FAILING
-        assert {row[name] for row in found.values() for name in ("bundleUrl", "sitePath", "valuesFile")} == {None}
-
-    def test_each_success_has_its_own_link_site_and_values(self, run: Run) -> None:
-        assert {path.name for path in (run.workspace / "sites").iterdir()} == {*GOOD}
-        assert {path.stem for path in (run.workspace / "values").iterdir()} == {*GOOD}
-        for domain in GOOD:
-            row = rows(run.ended)[domain]
-            assert (row["status"], row["pageCount"], row["message"]) == ("completed", 12, None)
-            assert (row["sitePath"], row["valuesFile"]) == (f"sites/{domain}", f"values/{domain}.yaml")
-            assert f"/{row['jobId']}/" in row["bundleUrl"]
-            assert domain in (run.workspace / row["sitePath"] / "index.html").read_text()
-            assert row["bundleUrl"] in (run.workspace / row["valuesFile"]).read_text()
-            assert 60 <= row["durationSeconds"] < run.platform.clock.elapsed
-
-    def test_each_is_started_once_and_packed_once(self, run: Run) -> None:
-        count = run.platform.simulator.count
-
-        assert {count("start_export", domain=domain) for domain in HUNDRED} == {1}
-        assert {domain: count("make_bundle", domain=domain) for domain in HUNDRED} == {
-            domain: int(domain in {*GOOD, "damaged.example.com"}) for domain in HUNDRED
-        }
-
-    def test_they_run_side_by_side_as_far_as_allowed(self, run: Run) -> None:
-        # the job whose start got no response runs, too, but nothing waits for it
-        assert run.platform.simulator.max_concurrent_jobs in {MAX_PARALLEL, MAX_PARALLEL + 1}
-        times = sorted(request.at for request in run.platform.simulator.requests if request.operation != "download")
-        assert min(later - at for at, later in itertools.pairwise(times)) > GAP_SECONDS - 1e-6
+    failed = {row["domain"]: row for row in ended.results if row["failureReason"]}
+    assert (ended.end, len(ended.errors)) == ((1, "job-failed"), len(FAILING))  # the first in the order of the input
+    assert {*ended.outputs} == {"results", "durationSeconds", "failureReason"}
+    assert [*rows(ended)] == HUNDRED
+    assert {name: (row["failureReason"], row["status"], row["jobId"] is not None) for name, row in failed.items()} == FAILING
+    assert {row[name] for row in failed.values() for name in ("bundleUrl", "sitePath", "valuesFile")} == {None}
+    assert {path.name for path in (action.workspace / "sites").iterdir()} == {*GOOD}
+    for domain in GOOD:
+        row = rows(ended)[domain]
+        assert (row["status"], row["pageCount"], row["message"]) == ("completed", 12, None)
+        assert f"/{row['jobId']}/" in row["bundleUrl"]
+        assert domain in (action.workspace / row["sitePath"] / "index.html").read_text()
+        assert row["bundleUrl"] in (action.workspace / row["valuesFile"]).read_text()
+        assert 60 <= row["durationSeconds"] < platform.clock.elapsed
+    assert {count("start_export", domain=domain) for domain in HUNDRED} == {1}
+    assert {domain for domain in HUNDRED if count("make_bundle", domain=domain)} == {*GOOD, "damaged.example.com"}
+    # the job whose start got no response runs, too, but nothing waits for it
+    assert simulator.max_concurrent_jobs in {MAX_PARALLEL, MAX_PARALLEL + 1}
+    times = sorted(request.at for request in simulator.requests if request.operation != "download")
+    assert min(later - at for at, later in itertools.pairwise(times)) > GAP_SECONDS - 1e-6
 
 
 @pytest.mark.parametrize(("failures", "annotations"), [(9, 9), (12, 10)])

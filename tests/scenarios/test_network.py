@@ -88,13 +88,7 @@ class TestProxies:
 
         assert (ended.reason, bool(proxy.requests), bool(api.connections)) == ("unavailable", is_proxied, not is_proxied)
 
-    @pytest.mark.parametrize(
-        "address",
-        [
-            *("http://robot:proxy-word@", "http://[::1", "http://robot:proxy-word@127.0.0.1:99999", "nonsense://x"),
-            *("http://robot:x/proxy-word@127.0.0.1", "socks5://robot:proxy-word@127.0.0.1:9", "SOCKS4a://127.0.0.1:9"),
-        ],
-    )
+    @pytest.mark.parametrize("address", ["http://robot:x/proxy-word@127.0.0.1", "SOCKS4a://robot:proxy-word@127.0.0.1:9"])
     def test_an_address_that_cannot_be_used_fails_the_run_at_once_and_is_not_shown(self, action: Action, address: str) -> None:
         ended = action.run(API, env={"HTTPS_PROXY": address}, **PATIENT)
 

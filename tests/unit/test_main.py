@@ -3,7 +3,6 @@
 import io
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -69,12 +68,3 @@ def test_a_log_that_cannot_be_flushed_does_not_change_the_exit_code(monkeypatch:
 
     assert main.main(Quiet(), Clock()) == 0
     full.close()
-
-
-@pytest.mark.parametrize(("variable", "in_workflow"), [("GITHUB_OUTPUT", True), ("GITHUB_ACTIONS", True), ("CI", False)])
-def test_only_the_runners_variables_make_it_a_workflow(tmp_path: Path, variable: str, in_workflow: bool) -> None:
-    environ = {variable: str(tmp_path / "output") if variable == "GITHUB_OUTPUT" else "true", "INPUT_TIMEOUT": "soon"}
-    stream = io.StringIO()
-
-    assert main.run(environ, stream, Quiet(), Clock()) == 1
-    assert ("::error " in stream.getvalue(), "\nError: " in f"\n{stream.getvalue()}") == (in_workflow, not in_workflow)

@@ -113,13 +113,6 @@ def test_what_cannot_be_replaced_or_written_is_refused(value: str, is_folder: bo
         target(value, is_folder=is_folder)
 
 
-def test_so_is_what_is_mounted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "is_mount", lambda _: True)
-
-    with pytest.raises(ValueError, match="'empty'"):
-        target("empty", is_folder=True)
-
-
 def test_so_is_one_in_a_folder_that_does_not_exist() -> None:
     with pytest.raises(ValueError, match="missing"):
         resolve_targets("x", [Path("missing")], [None], is_folder=True)
