@@ -3,9 +3,9 @@
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from enum import Enum, auto
-from typing import Final
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
 
 import pytest
 
@@ -36,159 +36,130 @@ class Operation(Enum):
         return self in {Operation.FIRST_BYTE, Operation.MIDDLE}
 
 
-class Nature(Enum):
-    """The meaning of a fault for the client, which determines the expected result together with the operation."""
+Nature = Enum(
+    "Nature",
+    "UNREACHED UNTRUSTED LOST HARMLESS TOO_SHORT REDIRECT REFUSED NOT_PROCESSED RETRY_AFTER_TOO_LONG FOREIGN LOGIN_PAGE BLOCKED "
+    "MISSING_FIELD UNUSABLE_FIELD",
+)
+"""The meaning of a fault for the client, which determines the expected result together with the operation."""
 
-    UNREACHED = auto()
-    UNTRUSTED = auto()
-    LOST = auto()
-    HARMLESS = auto()
-    TOO_SHORT = auto()
-    REDIRECT = auto()
-    ODD_REDIRECT = auto()
-    REFUSED = auto()
-    NOT_PROCESSED = auto()
-    RETRY_AFTER_TOO_LONG = auto()
-    FOREIGN = auto()
-    LOGIN_PAGE = auto()
-    BLOCKED = auto()
-    TOO_LARGE = auto()
-    MISSING_FIELD = auto()
-    UNUSABLE_FIELD = auto()
+How = OSError | Fault | Callable[[str], bytes]
+"""An error of the connection, what the simulator does instead of its normal response, or what makes a body of the normal JSON."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Row:
-    """A fault. `trouble` is an error of the connection, or what the simulator does instead of its normal response.
-
-    `change` makes the body out of the normal JSON.
-    """
-
-    name: str
-    nature: Nature
-    trouble: OSError | Fault | None = None
-    change: Callable[[str], bytes] | None = None
-
-    @property
-    def status(self) -> int | None:
-        """The status of the response, if the fault is a status."""
-        return self.trouble.status if isinstance(self.trouble, Fault) else None
-
-    def trouble_in(self, normal: str) -> OSError | Fault | None:
-        """Return what happens to a request whose normal response is this JSON."""
-        return self.trouble if self.change is None else Fault(body=self.change(normal), headers=JSON)
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def _untrusted(code: int, reason: str) -> ssl.SSLCertVerificationError:
+def untrusted(code: int, reason: str) -> ssl.SSLCertVerificationError:
     error = ssl.SSLCertVerificationError(1, "certificate verify failed")
     error.verify_code, error.verify_message = code, reason
     return error
 
 
-_CONNECTION: Final[dict[str, tuple[Nature, OSError]]] = {
-    "connection refused": (Nature.UNREACHED, ConnectionRefusedError()),
-    "name not resolved": (Nature.UNREACHED, socket.gaierror(socket.EAI_NONAME, "Name or service not known")),
-    "connect timeout": (Nature.UNREACHED, TimeoutError()),
-    "TLS handshake cut": (Nature.UNREACHED, ssl.SSLEOFError()),
-    "certificate not trusted": (Nature.UNTRUSTED, _untrusted(18, "self-signed certificate")),
-    "certificate expired": (Nature.UNTRUSTED, _untrusted(10, "certificate has expired")),
-    "certificate of another host": (Nature.UNTRUSTED, _untrusted(62, "hostname mismatch")),
+def status(number: int, **headers: str) -> Fault:
+    return Fault(status=number, headers={"X-Request-Id": f"req-{number}", **headers})
+
+
+def location(number: int, address: str) -> Fault:
+    return Fault(status=number, headers={"Location": address})
+
+
+DATED: Final = {"Retry-After": "Mon, 04 May 2026 12:00:07 GMT", "Date": "Mon, 04 May 2026 12:00:00 GMT"}
+HUGE: Final = {"Retry-After": "999999999"}
+
+FAULTS: Final[Mapping[Any, Mapping[str, How]]] = {
+    Nature.UNREACHED: {
+        "connection refused": ConnectionRefusedError(),
+        "name not resolved": socket.gaierror(socket.EAI_NONAME, "Name or service not known"),
+        "connect timeout": TimeoutError(),
+        "TLS handshake cut": ssl.SSLEOFError(),
+    },
+    Nature.UNTRUSTED: {
+        "certificate not trusted": untrusted(18, "self-signed certificate"),
+        "certificate expired": untrusted(10, "certificate has expired"),
+        "certificate of another host": untrusted(62, "hostname mismatch"),
+    },
+    Nature.LOST: {
+        "no response (read timeout)": Fault(delay_seconds=3600.0),
+        "empty response": Fault(cut="before_response", processed=True),
+        "half a header": Fault(cut="in_headers"),
+        "half a body": Fault(cut="in_body"),
+        "not HTTP": Fault(raw=b"SSH-2.0-server\r\n"),
+        "endless header": Fault(raw=b"HTTP/1.1 200 OK\r\n" + b"X-More: and more\r\n" * 10_000),
+        "one byte a second": Fault(drip_seconds=1.0),
+        "`Content-Length` too long": Fault(headers={"Content-Length": "2000000"}),
+        "chunk of negative size": Fault(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n{}"),
+        "invalid gzip": Fault(headers={"Content-Encoding": "gzip"}),
+        "endless 1xx": Fault(raw=b"HTTP/1.1 102 Processing\r\n\r\n" * 1000),
+        "101": Fault(raw=b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"),
+        "999": Fault(raw=b"HTTP/1.1 999 Who Knows\r\nContent-Length: 0\r\n\r\n"),
+        **{str(number): status(number) for number in (408, 425, 500, 501, 503, 504, 599)},
+        **{f"503, `Retry-After`: {text}": status(503, **{"Retry-After": text}) for text in ("-7", "soon")},
+        "502, HTML": Fault(status=502, body="<html><h1>502 Bad Gateway</h1></html>", headers=HTML),
+    },
+    Nature.TOO_SHORT: {"`Content-Length` too short": Fault(headers={"Content-Length": "20"})},
+    Nature.REDIRECT: {
+        f"{number}, {name}": location(number, address)
+        for number in range(301, 309)
+        for name, address in {"same host": "/elsewhere", "other host": "https://elsewhere.example.com/x"}.items()
+    },
+    Nature.REFUSED: {str(number): status(number) for number in (400, 401, 403, 404, 409, 410, 413, 422)},
+    Nature.BLOCKED: {"403, HTML": Fault(status=403, body="<html><h1>Attention</h1></html>", headers=HTML)},
+    Nature.NOT_PROCESSED: {
+        "429": status(429),
+        **{f"429, `Retry-After`: {text}": status(429, **{"Retry-After": text}) for text in ("7", "-7", "soon")},
+        "503, `Retry-After`: 7": status(503, **{"Retry-After": "7"}),
+        **{f"{number}, `Retry-After`: a date": status(number, **DATED) for number in (429, 503)},
+    },
+    Nature.RETRY_AFTER_TOO_LONG: {f"{number}, `Retry-After`: huge": status(number, **HUGE) for number in (429, 503)},
+    Nature.LOGIN_PAGE: {"200 with HTML": Fault(body="<!doctype html><title>Log in</title>", headers=HTML)},
+    Nature.FOREIGN: {
+        "204": Fault(status=204),
+        "200 with Brotli": Fault(body=b"\x1b\x10\x00\x00\x24\x81\x82", headers={**JSON, "Content-Encoding": "br"}),
+        "200 with nothing": Fault(body=""),
+        "200 with truncated JSON": Fault(body='{"status": "compl', headers=JSON),
+        "200 with JSON array": Fault(json=[{"status": "completed"}]),
+        "200 with 2 MiB": Fault(body='{"status": "completed"'.ljust(2**21) + "}", headers=JSON),
+        "200 with deep nesting": Fault(body=f'{{"deep": {"[" * 100_000}{"]" * 100_000}}}', headers=JSON),
+        "200 with UTF-16": Fault(body='{"status": "completed"}'.encode("utf-16"), headers=JSON),
+    },
+    Nature.HARMLESS: {
+        "200 with duplicate keys": lambda text: f'{{"status": 7, "jobId": 7, "bundleUrl": 7, {text[1:]}'.encode(),
+        "200 with NaN": lambda text: f'{text[:-1]}, "progress": NaN, "load": -Infinity}}'.encode(),
+        "200 with byte order mark": lambda text: text.encode("utf-8-sig"),
+        "200 with Latin-1": lambda text: f'{text[:-1]}, "note": "d\u00e9j\u00e0 vu"}}'.encode("latin-1"),
+    },
+    Nature.MISSING_FIELD: {
+        "200 with a missing field": Fault(json={"progress": 5}),
+        "200 with a field of another type": Fault(json={"status": 7, "jobId": [7], "bundleUrl": 7}),
+    },
+    Nature.UNUSABLE_FIELD: {
+        "200 with lone surrogate": Fault(
+            body=r'{"status": "x\ud800", "jobId": "x\ud800", "bundleUrl": "https://x\ud800"}', headers=JSON
+        ),
+    },
 }
 
-_RESPONSE: Final[dict[str, tuple[Nature, Fault]]] = {
-    "no response (read timeout)": (Nature.LOST, Fault(delay_seconds=3600.0)),
-    "empty response": (Nature.LOST, Fault(cut="before_response", processed=True)),
-    "half a header": (Nature.LOST, Fault(cut="in_headers")),
-    "half a body": (Nature.LOST, Fault(cut="in_body")),
-    "not HTTP": (Nature.LOST, Fault(raw=b"SSH-2.0-server\r\n")),
-    "endless header": (Nature.LOST, Fault(raw=b"HTTP/1.1 200 OK\r\n" + b"X-More: and more\r\n" * 10_000)),
-    "one byte a second": (Nature.LOST, Fault(drip_seconds=1.0)),
-    "`Content-Length` too long": (Nature.LOST, Fault(headers={"Content-Length": "2000000"})),
-    "`Content-Length` too short": (Nature.TOO_SHORT, Fault(headers={"Content-Length": "20"})),
-    "chunk of negative size": (Nature.LOST, Fault(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n{}")),
-    "invalid gzip": (Nature.LOST, Fault(headers={"Content-Encoding": "gzip"})),
-    "endless 1xx": (Nature.LOST, Fault(raw=b"HTTP/1.1 102 Processing\r\n\r\n" * 1000)),
-}
 
-_FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
-_FINAL: Final = (400, 401, 403, 404, 409, 410, 413, 422)
-_TEMPORARY: Final = (408, 425, 500, 501, 503, 504, 599)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Row:
+    """A fault with its meaning."""
 
-_RETRY_AFTER: Final[dict[str, tuple[Nature, Nature, Mapping[str, str]]]] = {  # after 429, and after 503
-    "seconds": (Nature.NOT_PROCESSED, Nature.NOT_PROCESSED, {"Retry-After": "7"}),
-    "date": (
-        Nature.NOT_PROCESSED,
-        Nature.NOT_PROCESSED,
-        {"Retry-After": "Mon, 04 May 2026 12:00:07 GMT", "Date": "Mon, 04 May 2026 12:00:00 GMT"},
-    ),
-    "negative": (Nature.NOT_PROCESSED, Nature.LOST, {"Retry-After": "-7"}),
-    "garbage": (Nature.NOT_PROCESSED, Nature.LOST, {"Retry-After": "soon"}),
-    "huge": (Nature.RETRY_AFTER_TOO_LONG, Nature.RETRY_AFTER_TOO_LONG, {"Retry-After": "999999999"}),
-}
+    name: str
+    nature: Any
+    how: How
 
-_BODIES: Final[dict[str, tuple[Nature, Fault | Callable[[str], bytes]]]] = {
-    "HTML": (Nature.LOGIN_PAGE, Fault(body="<!doctype html><title>Log in</title>", headers=HTML)),
-    "Brotli": (Nature.FOREIGN, Fault(body=b"\x1b\x10\x00\x00\x24\x81\x82", headers={**JSON, "Content-Encoding": "br"})),
-    "nothing": (Nature.FOREIGN, Fault(body="")),
-    "truncated JSON": (Nature.FOREIGN, Fault(body='{"status": "compl', headers=JSON)),
-    "JSON array": (Nature.FOREIGN, Fault(json=[{"status": "completed"}])),
-    "2 MiB": (Nature.TOO_LARGE, Fault(body='{"status": "completed"'.ljust(2**21) + "}", headers=JSON)),
-    "deep nesting": (Nature.FOREIGN, Fault(body=f'{{"deep": {"[" * 100_000}{"]" * 100_000}}}', headers=JSON)),
-    "UTF-16": (Nature.FOREIGN, Fault(body='{"status": "completed"}'.encode("utf-16"), headers=JSON)),
-    "duplicate keys": (Nature.HARMLESS, lambda text: f'{{"status": 7, "jobId": 7, "bundleUrl": 7, {text[1:]}'.encode()),
-    "NaN": (Nature.HARMLESS, lambda text: f'{text[:-1]}, "progress": NaN, "load": -Infinity}}'.encode()),
-    "byte order mark": (Nature.HARMLESS, lambda text: text.encode("utf-8-sig")),
-    "Latin-1": (Nature.HARMLESS, lambda text: f'{text[:-1]}, "note": "d\u00e9j\u00e0 vu"}}'.encode("latin-1")),
-    "a missing field": (Nature.MISSING_FIELD, Fault(json={"progress": 5})),
-    "a field of another type": (Nature.MISSING_FIELD, Fault(json={"status": 7, "jobId": [7], "bundleUrl": 7})),
-    "lone surrogate": (
-        Nature.UNUSABLE_FIELD,
-        Fault(body=r'{"status": "x\ud800", "jobId": "x\ud800", "bundleUrl": "https://x\ud800"}', headers=JSON),
-    ),
-}
+    @property
+    def status(self) -> int | None:
+        """The status of the response, if the fault is a status."""
+        return self.how.status if isinstance(self.how, Fault) else None
+
+    def trouble_in(self, normal: str) -> OSError | Fault:
+        """Return what happens to a request whose normal response is this JSON."""
+        return Fault(body=self.how(normal), headers=JSON, processed=True) if callable(self.how) else self.how
+
+    def __str__(self) -> str:
+        return self.name
 
 
-def _statuses() -> list[Row]:
-    natures = dict.fromkeys(_FINAL, Nature.REFUSED) | dict.fromkeys(_TEMPORARY, Nature.LOST) | {429: Nature.NOT_PROCESSED}
-    rows = {str(status): (natures[status], _status(status)) for status in sorted(natures)}
-    rows["502, HTML"] = (Nature.LOST, Fault(status=502, body="<html><h1>502 Bad Gateway</h1></html>", headers=HTML))
-    rows["403, HTML"] = (Nature.BLOCKED, Fault(status=403, body="<html><h1>Attention</h1></html>", headers=HTML))
-    for kind, (after_429, after_503, headers) in _RETRY_AFTER.items():
-        for status, nature in ((429, after_429), (503, after_503)):
-            rows[f"{status}, `Retry-After`: {kind}"] = (nature, _status(status, **headers))
-    rows["204"] = (Nature.FOREIGN, Fault(status=204))
-    rows["101"] = (Nature.LOST, Fault(raw=b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"))
-    rows["999"] = (Nature.LOST, Fault(raw=b"HTTP/1.1 999 Who Knows\r\nContent-Length: 0\r\n\r\n"))
-    return [Row(name=name, nature=nature, trouble=fault) for name, (nature, fault) in sorted(rows.items())]
-
-
-def _status(status: int, **headers: str) -> Fault:
-    return Fault(status=status, headers={"X-Request-Id": f"req-{status}", **headers})
-
-
-FAULTS: Final[tuple[Row, ...]] = (
-    *(Row(name=name, nature=nature, trouble=error) for name, (nature, error) in _CONNECTION.items()),
-    *(Row(name=name, nature=nature, trouble=fault) for name, (nature, fault) in _RESPONSE.items()),
-    *(
-        Row(
-            name=f"{status}, {name}",
-            nature=Nature.REDIRECT if status in _FOLLOWED else Nature.ODD_REDIRECT,
-            trouble=Fault(status=status, headers={"Location": location}),
-        )
-        for status in range(301, 309)
-        for name, location in {"same host": "/elsewhere", "other host": "https://elsewhere.example.com/x"}.items()
-    ),
-    *_statuses(),
-    *(
-        Row(name=f"200 with {name}", nature=nature, trouble=how)
-        if isinstance(how, Fault)
-        else Row(name=f"200 with {name}", nature=nature, change=how)
-        for name, (nature, how) in _BODIES.items()
-    ),
-)
+ROWS: Final = [Row(name=name, nature=nature, how=how) for nature, faults in FAULTS.items() for name, how in faults.items()]
 
 OK: Final = "ok"
 ARCHIVE: Final = KINDS["tar.gz"](SMALL_SITE) + bytes(40_000)  # gzip ignores zeros at the end
@@ -223,7 +194,6 @@ AT_THE_API: Final = {
     Nature.UNTRUSTED: final("unavailable"),  # waiting does not fix a certificate
     Nature.HARMLESS: final(OK),
     Nature.REDIRECT: final("bad-response"),  # the key is not sent to another address
-    Nature.ODD_REDIRECT: final("bad-response"),
     Nature.RETRY_AFTER_TOO_LONG: (OK, "unavailable", "unavailable"),  # one last attempt at the end of the tolerance
 }
 
@@ -307,9 +277,7 @@ class Played:
         if operation is not self._operation or self._left == self.count:
             return None
         self.count += 1
-        trouble = self._row.trouble_in(NORMAL[operation])
-        is_changed = isinstance(trouble, Fault) and self._row.change is not None
-        return replace(trouble, processed=True) if is_changed else trouble  # type: ignore[type-var]  # a fault
+        return self._row.trouble_in(NORMAL[operation])
 
 
 def operation_of(sent: Sent) -> Operation:
@@ -361,7 +329,7 @@ def is_refused(fault: Fault) -> bool:
 
 
 @pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.value)
-@pytest.mark.parametrize("row", FAULTS, ids=str)
+@pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_run_ends_as_the_interface_says(row: Row, operation: Operation) -> None:
     for times, end in zip(TIMES, expected(row, operation), strict=True):
         played = Played(row, operation, times)
