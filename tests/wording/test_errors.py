@@ -36,7 +36,7 @@ COLLECT: Final = {"mode": "collect", "job_id": "export-finished"}
 SITE: Final = {**COLLECT, "site_path": "site"}
 AGENT: Final = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
 SEVERAL: Final = {"domain": "a.example.com\nb.example.com"}
-HTML: Final = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
+HTML: Final[dict[str, Any]] = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
 PROXY: Final = {"HTTPS_PROXY": "http://proxy.example.com:3128"}
 
 INPUTS: Final[tuple[Inputs, ...]] = (
@@ -86,54 +86,37 @@ INPUTS: Final[tuple[Inputs, ...]] = (
 )
 """Inputs that are refused, besides those of a good export."""
 
-START: Final[Mapping[str, Fault]] = {
-    name: Fault(**fault)
-    for name, fault in {
-        "401": {"status": 401, "json": {"error": "an example of a reason"}},
-        "403": {"status": 403, "json": {}},
-        "403, a web page": {"status": 403, **HTML},
-        "a web page": HTML,
-        "no such endpoint": {"status": 404, "json": {"error": "no such endpoint"}},
-        "no such domain": {"status": 404, "json": {"error": "domain not found"}},
-        "a conflict": {"status": 409, "json": {"jobId": "se_9"}},
-        "invalid": {"status": 400, "json": {"detail": [{"loc": ["body", "domain"], "msg": "required"}]}},
-        "another host": {"status": 302, "headers": {"Location": "https://login.example.com/sso?token=secret"}},
-        "another path": {"status": 301, "headers": {"Location": "/elsewhere"}},
-        "a limit": {"status": 429, "json": {}, "headers": {"Retry-After": "108000"}},
-        "no response": {"cut": "before_response"},
-        "no id": {"json": {"id": "se_1"}},
-        "the key": {"json": {"jobId": f"se_{ADMIN_KEY}"}},
-    }.items()
-}
-READ: Final[Mapping[str, Fault]] = {
-    name: Fault(**fault)
-    for name, fault in {
-        "404": {"status": 404},
-        "503": {"status": 503, "json": {}},
-        "a web page": HTML,
-        "no status": {"json": {"jobId": "export-finished"}},
-        "too large": {"body": b"[" * 2 * 1024**2},
-        "the key": {"json": {"status": "completed", "jobId": f"se_{ADMIN_KEY}"}},
-    }.items()
-}
-DOWNLOAD: Final[Mapping[str, Fault]] = {
-    name: Fault(**fault)
-    for name, fault in {
-        "403": {"status": 403, "body": "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"},
-        "404": {"status": 404},
-        "503": {"status": 503},
-        "a web page": HTML,
-        "plain http": {"status": 302, "headers": {"Location": "http://s.example.com/?secret=1"}},
-        "a loop": {"status": 302, "headers": {"Location": "/"}},
-    }.items()
-}
-TROUBLES: Final[Mapping[str, tuple[OSError, Mapping[str, str]]]] = {
-    "no connection": (ConnectionRefusedError(), {}),
-    "a proxy that is down": (ConnectionRefusedError(), PROXY),
-    "a proxy with another password": (OSError("Tunnel connection failed: 407 Proxy Authentication Required"), PROXY),
-    "a proxy that is no address": (OSError(), {"HTTPS_PROXY": "proxy:port"}),
-    "a SOCKS proxy": (OSError(), {"HTTPS_PROXY": "socks5://proxy.example.com:1080"}),
-}
+START: Final = (
+    Fault(status=401, json={"error": "an example of a reason"}),
+    Fault(status=403, json={}),
+    Fault(status=403, **HTML),
+    Fault(**HTML),
+    *(Fault(status=404, json={"error": text}) for text in ("no such endpoint", "domain not found")),
+    Fault(status=409, json={"jobId": "se_9"}),
+    Fault(status=400, json={"detail": [{"loc": ["body", "domain"], "msg": "required"}]}),
+    Fault(status=302, headers={"Location": "https://login.example.com/sso?token=secret"}),
+    Fault(status=301, headers={"Location": "/elsewhere"}),
+    Fault(status=429, json={}, headers={"Retry-After": "108000"}),
+    Fault(cut="before_response"),
+    Fault(json={"id": "se_1"}),
+    Fault(json={"jobId": f"se_{ADMIN_KEY}"}),
+)
+READ: Final = (
+    *(Fault(status=404), Fault(status=503, json={}), Fault(**HTML), Fault(json={"jobId": "export-finished"})),
+    *(Fault(body=b"[" * 2 * 1024**2), Fault(json={"status": "completed", "jobId": f"se_{ADMIN_KEY}"})),
+)
+DOWNLOAD: Final = (
+    Fault(status=403, body="<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"),
+    *(Fault(status=404), Fault(status=503), Fault(**HTML)),
+    *(Fault(status=302, headers={"Location": target}) for target in ("http://s.example.com/?secret=1", "/")),
+)
+TROUBLES: Final[tuple[tuple[OSError, Mapping[str, str]], ...]] = (
+    (ConnectionRefusedError(), {}),
+    (ConnectionRefusedError(), PROXY),
+    (OSError("Tunnel connection failed: 407 Proxy Authentication Required"), PROXY),
+    (OSError(), {"HTTPS_PROXY": "proxy:port"}),
+    (OSError(), {"HTTPS_PROXY": "socks5://proxy.example.com:1080"}),
+)
 Groups = dict[tuple[str, str], dict[str, dict[str, str]]]
 """Details by fact, by cause and remedy."""
 
@@ -255,8 +238,8 @@ def _errors(runs: Runs) -> Iterator[ActionError]:
 
 
 def _of_the_api(runs: Runs) -> Iterator[ActionError]:
-    yield from (runs.faulty("start_export", fault, EXPORT) for fault in START.values())
-    yield from (runs.faulty("read_export", fault, COLLECT) for fault in READ.values())
+    yield from (runs.faulty("start_export", fault, EXPORT) for fault in START)
+    yield from (runs.faulty("read_export", fault, COLLECT) for fault in READ)
     yield from (runs.faulty("read_agent_job", fault, AGENT) for fault in (Fault(status=403, json={}), Fault(status=404)))
     yield from (
         runs.faulty("make_bundle", fault, COLLECT) for fault in (Fault(status=202), Fault(status=409, json={}), Fault(json={}))
@@ -272,7 +255,7 @@ def _of_the_api(runs: Runs) -> Iterator[ActionError]:
             export_seconds=3600,
         )
     yield runs.faulty("make_bundle", Fault(status=404), COLLECT)
-    for error, env in TROUBLES.values():
+    for error, env in TROUBLES:
         yield runs.failure(COLLECT, trouble=lambda _sent, error=error: error, env=env)
     yield runs.failure({**COLLECT, "base_url": "https://192.0.2.1"}, env={"NO_PROXY": "\udcff/8"})
     for code, reason in UNTRUSTED.items():
@@ -306,7 +289,7 @@ def _of_jobs(runs: Runs) -> Iterator[ActionError]:
 
 
 def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
-    yield from (runs.faulty("download", fault, SITE) for fault in DOWNLOAD.values())
+    yield from (runs.faulty("download", fault, SITE) for fault in DOWNLOAD)
     refused = (archive for name, archive in ARCHIVES.items() if name not in SLOW)
     yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in refused)
     yield runs.failure(SITE, trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError())
