@@ -81,7 +81,7 @@ fuzz: $(INSTALLED)  ## test random inputs, responses and archives; takes an hour
 
 FUZZ_EXAMPLES ?= 20000
 
-bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes half an hour; bench/README.md lists what it needs
+bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes ten minutes; bench/README.md lists what it needs
 	@$(BIN)/python bench/page.py
 
 pictures: $(DRAWING) $(NODE_PACKAGES)  ## draw the job summaries in docs/pictures/ from runs of the action; needs Chromium

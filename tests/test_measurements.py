@@ -12,7 +12,7 @@ from tests.engine import ROOT, skip_or_fail
 pytestmark = pytest.mark.timeout(900)
 
 
-@pytest.mark.parametrize("name", [measurement.name for measurement in MEASUREMENTS])
+@pytest.mark.parametrize("name", MEASUREMENTS)
 def test_a_measurement_runs_in_its_smallest_form(name: str) -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "bench" / "page.py", "--smallest", name], capture_output=True, text=True, check=False
