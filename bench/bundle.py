@@ -32,8 +32,7 @@ from admin_api_simulator.runner import run_action
 
 MIB: Final = 1024 * 1024
 IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # it holds a new folder: on a disk, the same files take up to twice as long
-NETWORK_MIB: Final = 50
-"""A typical rate of an object storage in MiB per second."""
+NETWORK_MIB: Final = 50  # a typical rate of an object storage, in MiB per second
 RATES: Final = (math.inf, float(NETWORK_MIB * MIB))
 MAX_RATIO: Final = 1.0
 MAX_MIB: Final = 64

@@ -18,10 +18,8 @@ PAGE: Final = ROOT / "docs" / "evidence" / "performance.md"
 PLOT: Final = PAGE.with_name("schedules.svg")
 MEASUREMENTS: Final = ("schedules.py", "bundle.py", "scale.py", "startup.py")
 
-MISSED: Final = 3
-"""The exit code if a goal is missed."""
-LACKING: Final = os.EX_UNAVAILABLE
-"""The exit code if the machine lacks a program."""
+MISSED: Final = 3  # the exit code if a goal is missed
+LACKING: Final = os.EX_UNAVAILABLE  # and if the machine lacks a program
 
 
 def main() -> int:

@@ -17,7 +17,8 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -28,7 +29,6 @@ import requests
 from bench.common import options_of, table, write_section
 
 from admin_api_simulator import ExportPlan, Simulator
-from admin_api_simulator.peaks import max_within
 from admin_api_simulator.runner import run_action
 from docs_platform_action.http.pacing import GAP_SECONDS
 from tests.action import run_virtually
@@ -147,7 +147,7 @@ def cost_of_step(names: Sequence[str], max_parallel: int) -> Cost:
         domains=len(names),
         max_parallel=max_parallel,
         requests=len(platform.moments),
-        most_in_a_second=max_within(platform.moments, 0.999),  # the clock's seconds are rounded
+        most_in_a_second=most_within(platform.moments, 0.999),  # the clock's seconds are rounded
         threads=platform.threads,
         seconds=platform.moments[-1],
         results_characters=len(ended.outputs["results"]),
@@ -172,8 +172,14 @@ def on_real_sockets(domains: int) -> tuple[float, int, int]:
         missing = [name for name in names if not Path(folder, "sites", name, "index.html").is_file()]
         if run.exit_code != 0 or missing or platform.count("start_export") != domains:
             raise SystemExit(f"the run failed, and has no site of {missing}:\n{run.stdout}{run.stderr}")
-        requests = platform.count() - platform.count("download")
-        return int(peak_file.read_text()) / 1024, requests, platform.max_requests(within_seconds=PERIOD_SECONDS)
+        times = [request.at for request in platform.requests if request.operation != "download"]
+        return int(peak_file.read_text()) / 1024, len(times), most_within(times, PERIOD_SECONDS)
+
+
+def most_within(moments: Iterable[float], seconds: float) -> int:
+    """Return the maximum number of moments in a window of so many seconds, which excludes its end."""
+    times = sorted(moments)
+    return max(bisect_left(times, at + seconds) - index for index, at in enumerate(times))
 
 
 def report(costs: list[Cost], alone: list[int], real: tuple[float, int, int]) -> int:

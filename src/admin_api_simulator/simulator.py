@@ -44,7 +44,7 @@ class Simulator:
     - `job_ids`: ids of the first exports. `max_jobs`: maximum unfinished exports; a start above it gets 429.
     - `tls=True`: both ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
     - `host`, `port`, `storage_port`: where to listen; port 0 is any free port.
-    - `clock`: a clock of the caller's.
+    - `clock`: a clock of the caller's. `keep_requests=False`: `requests` stays empty, in a run whose memory is measured.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Simulator:
         port: int = 0,
         storage_port: int = 0,
         clock: Clock | None = None,
+        keep_requests: bool = True,
     ) -> None:
         clock = clock or Clock()
         self.key = key
@@ -89,7 +90,7 @@ class Simulator:
             max_jobs=max_jobs,
         )
         self._faults = FaultScript()
-        self._wire = Wire(faults=self._faults, key=key)
+        self._wire = Wire(faults=self._faults, key=key, keep_requests=keep_requests)
         self._tls = tls
         self._ca_file = ca_file
         self._host = host

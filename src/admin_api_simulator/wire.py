@@ -54,6 +54,7 @@ class Wire:
     faults: FaultScript
     key: str
     requests: list[RecordedRequest] = field(default_factory=list)
+    keep_requests: bool = True
 
     def handler(self, service: Service) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         """Return the request handler of a service."""
@@ -94,7 +95,8 @@ class Wire:
     def reply(self, service: Service, received: RecordedRequest, fault: Fault | None = None) -> Reply:
         """Record a request, run its operation or take the given or planned fault, and return what to send."""
         recorded = replace(received, domain=service.domain_of(received))
-        self.requests.append(recorded)
+        if self.keep_requests:
+            self.requests.append(recorded)
         number = len(self.requests) - 1
         if fault is None:
             fault = self.faults.next_turn(recorded.operation, recorded.domain)
@@ -105,7 +107,7 @@ class Wire:
 
     def sent(self, reply: Reply) -> None:
         """Record the status that the client receives."""
-        if reply.status is not None:
+        if reply.status is not None and self.keep_requests:
             self.requests[reply.number] = replace(self.requests[reply.number], status=reply.status)
 
 
