@@ -14,7 +14,7 @@ ACCEPTED: Final = {name: entry["tree"] for name, entry in _MANIFEST["archives"].
 """The name of each archive's tree, by the name of the archive."""
 
 REFUSED: Final = {name: entry["refused"] for name, entry in _MANIFEST["archives"].items() if "refused" in entry}
-"""Why an archive is refused, as the kinds of `tests/unit/bundle/test_refused_archives.py`."""
+"""Why an archive is refused, in a word."""
 
 
 def read(name: str) -> bytes:

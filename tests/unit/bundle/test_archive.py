@@ -83,6 +83,7 @@ def test_a_limit_is_just_allowed_and_one_more_is_refused(limit: str, value: int,
 
 def test_an_archive_is_recognized_by_its_first_bytes() -> None:
     assert all(is_archive(pack(SMALL_SITE)[: module.START_BYTES]) for pack in KINDS.values())
+    assert not any(map(is_archive, (b"", b"<html>", b"PK", b"\0\1\2\3")))
 
 
 def test_memory_is_bounded_by_the_size_of_a_chunk() -> None:
