@@ -180,6 +180,19 @@ def test_a_run_that_times_out_names_the_job_that_a_later_run_collects(action: Ac
     assert (timed_out.reason, "se_42" in timed_out.error, collected.end) == ("timeout", True, (0, None))
 
 
+def test_an_export_of_six_hours_survives_an_outage_in_each_hour(action: Action) -> None:
+    clock, hour = VirtualClock(), 3600.0
+    down = Fault(status=503)
+    platform = VirtualPlatform(clock, trouble=lambda _sent: down if clock.elapsed % hour > hour - 290 else None)
+    platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=6 * hour - 60))
+
+    ended = action.run(platform, **EXPORT, timeout="7h", outage_tolerance="5m")
+
+    assert (ended.end, ended.log.count("Retrying")) == ((0, None), 6), ended.stdout
+    assert clock.elapsed < 6 * hour + 60  # soon after the last outage
+    assert platform.simulator.count("read_export") < 6 * hour / 15
+
+
 @pytest.mark.parametrize("inputs", [{**COLLECT, "mask_bundle_url": "true"}, COLLECT])
 def test_a_link_is_masked_only_on_request(action: Action, inputs: dict[str, str]) -> None:
     ended = action.run(VirtualPlatform(VirtualClock()), **inputs)

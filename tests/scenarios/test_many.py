@@ -95,19 +95,6 @@ class TestLimitOfStarts:
         assert (ended.end, platform.simulator.max_concurrent_jobs) == ((0, None), 3), ended.stdout
         assert platform.simulator.count("start_export", status=429) > 0
 
-    def test_a_pause_of_starts_holds_back_no_other_request(self, action: Action) -> None:
-        platform = VirtualPlatform(VirtualClock(), export_seconds=100)
-        quota = Fault(status=429, headers={"Retry-After": "86400"})
-        platform.simulator.script_forever("start_export", quota, domain=B)
-        platform.simulator.script("download", Fault(status=403))  # so that a second link is needed
-
-        ended = export(action, platform, [A, B], outage_tolerance="5m", site_path="{domain}")
-
-        assert reasons(ended) == [None, "unavailable"]
-        assert platform.simulator.count("make_bundle") == 2
-        assert rows(ended)[A]["durationSeconds"] < 150
-        assert 300 <= rows(ended)[B]["durationSeconds"] < 500  # the tolerance begins when no other job runs
-
 
 class Interrupted(SignalHandler):
     """Runs the work until a signal arrives, half a minute after its beginning."""

@@ -85,17 +85,6 @@ def test_an_expired_link_and_one_beside_a_key_are_refused() -> None:
     assert (with_key.status_code, late.status_code, "Request has expired" in late.text) == (400, 403, True)
 
 
-@pytest.mark.parametrize(
-    ("asked", "status", "start", "end"), [("bytes=10-19", 206, 10, 20), ("bytes=-7", 206, -7, None), ("bytes=99999-", 416, 0, 0)]
-)
-def test_a_range_gets_its_part_of_the_bundle(platform: Simulator, asked: str, status: int, start: int, end: int | None) -> None:
-    whole = requests.get(bundle_url(platform), timeout=10).content
-    response = requests.get(bundle_url(platform), headers={"Range": asked}, timeout=10)
-
-    assert (response.status_code, response.headers["Content-Range"].endswith(f"/{len(whole)}")) == (status, True)
-    assert status == 416 or response.content == whole[start:end]
-
-
 @pytest.mark.parametrize("validator", ["ETag", "Last-Modified"])
 def test_if_range_continues_the_same_bundle_and_restarts_another(platform: Simulator, validator: str) -> None:
     known = requests.get(bundle_url(platform), timeout=10).headers[validator]

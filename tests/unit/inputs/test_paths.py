@@ -113,11 +113,6 @@ def test_what_cannot_be_replaced_or_written_is_refused(value: str, is_folder: bo
         target(value, is_folder=is_folder)
 
 
-def test_so_is_one_in_a_folder_that_does_not_exist() -> None:
-    with pytest.raises(ValueError, match="missing"):
-        resolve_targets("x", [Path("missing")], [None], is_folder=True)
-
-
 @pytest.mark.parametrize(("value", "folder"), [("new", "workspace"), ("empty/a/b/new", "empty")])
 @pytest.mark.parametrize("step", ["side_effect", "return_value.__enter__.return_value.write.side_effect"], ids=["open", "write"])
 def test_so_is_one_whose_nearest_folder_cannot_be_written_to(

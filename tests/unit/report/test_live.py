@@ -9,7 +9,7 @@ import pytest
 from docs_platform_action.errors import Cancelled, Rejected
 from docs_platform_action.models import STORAGE
 from docs_platform_action.report.live import MAX_KEPT_LINES, QUIET_SECONDS
-from docs_platform_action.report.log import MAX_STATUSES, STALL_SECONDS
+from docs_platform_action.report.log import MAX_STATUSES
 from tests.unit.report.test_log import LoggedJobs
 
 NO = Rejected("no")
@@ -104,18 +104,6 @@ class TestHeartbeat:
         run = play(LoggedJobs(), ("begin", 0, 1), *(("retry", number) for number in numbers))
 
         assert ("for b.example)" in run.heartbeat()) == named
-
-    def test_it_warns_of_stalled_jobs(self) -> None:
-        run = LoggedJobs()
-        run.begin(0, 1)
-        for _ in range(2):
-            run.read(0, "running", 57)
-            run.clock.advance(1)
-
-        run.heartbeat(STALL_SECONDS)
-        run.heartbeat()
-
-        assert sum(line.startswith("::warning::Export of a.example") for line in run.lines) == 1
 
 
 def test_domains_that_were_not_started_are_named_at_the_end() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from docs_platform_action.errors import ActionError
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
-from docs_platform_action.models import API, STORAGE, Bundle, ExportJob
+from docs_platform_action.models import API, Bundle, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.log import LINE_SECONDS, MAX_STATUSES, STALL_SECONDS, Log
 from tests.virtual_time import BEGINNING, VirtualClock
@@ -167,15 +167,6 @@ class TestStall:
 
 
 class TestStorage:
-    def test_connections_that_keep_breaking_are_logged_every_ten_seconds(self) -> None:
-        job = logged()
-
-        for _ in range(90):
-            job.retry(0, STORAGE)
-            job.clock.advance(0.25)
-
-        assert len(job.lines) == 3
-
     @pytest.mark.parametrize(("phase", "event"), [(DOWNLOAD, "download_progressed"), (UNPACK, "unpack_progressed")])
     def test_progress_is_logged_every_ten_seconds(self, phase: str, event: str) -> None:
         job = logged()
