@@ -8,14 +8,12 @@ import importlib
 import io
 import os
 import random
-import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
-from typing import Self
+from types import SimpleNamespace
 from unittest import mock
 
 from admin_api_simulator import Simulator
@@ -41,42 +39,11 @@ from tests.virtual_time import VirtualClock
 QUICK = {"poll-interval": "20ms", "outage-tolerance": "400ms"}
 """Pauses short enough for real sockets; a test about pauses sets its own."""
 
-MAX_WAIT_SECONDS = 100.0
-"""How long to wait for a log line or for the end of a process; pytest ends a test after two minutes."""
-
 IDLE_SECONDS = 11.0
 """How often the virtual main thread checks whether a heartbeat is due; the real one checks every second."""
 
 Inputs = Mapping[str, str]
 Platform = Simulator | VirtualPlatform | str
-
-
-class Running:
-    """A run in a separate process. Leaving `with` ends it if it is still running."""
-
-    def __init__(self, started: StartedAction, *, key: str) -> None:
-        self._started = started
-        self._key = key
-        self.pid = started.pid
-
-    def wait_for(self, text: str) -> str:
-        """Return the first line of the log that contains a text, after waiting for it."""
-        return self._started.wait_for_line(text, timeout_seconds=MAX_WAIT_SECONDS)
-
-    def signal(self, *numbers: signal.Signals) -> None:
-        """Send signals, one right after the other."""
-        for number in numbers:
-            self._started.send_signal(number)
-
-    def wait(self) -> Ended:
-        """Wait until the run ends."""
-        return ended_of(self._started.collect(timeout_seconds=MAX_WAIT_SECONDS), key=self._key)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        self._started.__exit__(kind, error, traceback)
 
 
 class Action:
@@ -105,23 +72,21 @@ class Action:
         """Run an export of `docs.example.com`, or of the inputs' domain, to the end in the test's process."""
         return self.run(platform, env=env, **{"domain": "docs.example.com", **inputs})
 
-    def start(self, platform: Simulator | str, *, env: Mapping[str, str] | None = None, **inputs: str) -> Running:
-        """Start a separate process."""
-        given = self._inputs(platform, inputs)
-        started = start_action(
-            given,
+    def start(self, platform: Simulator | str, *, env: Mapping[str, str] | None = None, **inputs: str) -> StartedAction:
+        """Start a separate process. Leaving `with` ends it if it is still running."""
+        return start_action(
+            self._inputs(platform, inputs),
             entrypoint=self._entrypoint_with_constants() if self.constants else self.entrypoint,
             workspace=self.workspace,
             python=self.python,
             env=env,
             debug=self.debug,
         )
-        return Running(started, key=trimmed(given["admin-key"]))
 
     def run_process(self, platform: Simulator | str, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
         """Run to the end in a separate process."""
         with self.start(platform, env=env, **inputs) as running:
-            return running.wait()
+            return ended_of(running.collect())
 
     def _entrypoint_with_constants(self) -> Path:
         statements = "".join(

@@ -111,7 +111,7 @@ class StartedAction:
         """Send a signal to the process."""
         self._process.send_signal(number)
 
-    def wait_for_line(self, text: str, *, timeout_seconds: float = 20.0) -> str:
+    def wait_for_line(self, text: str, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> str:
         """Wait for the first line of stdout that contains a text. Raises TimeoutError, or EOFError if the action ends."""
         deadline = time.monotonic() + timeout_seconds
         with self._changed:

@@ -128,17 +128,6 @@ def test_several_domains_are_passed_by_name(machine: Machine) -> None:
     assert (code, [row["sitePath"] for row in rows]) == (1, ["site/docs.example.com", None]), printed
 
 
-def test_two_keys_are_refused_and_hidden_in_both_forms_of_the_name(machine: Machine, platform: Simulator) -> None:
-    # a warning lists the names that are not inputs; those that are hidden look the same, and are listed once
-    echoed = "".join(f" -e 'INPUT_{key.upper()}=x'" for key in (ADMIN_KEY, OTHER_KEY))
-    script = SCRIPT.replace("docker run", f"docker run -e 'INPUT_ADMIN-KEY={OTHER_KEY}'{echoed}")
-
-    code, printed = machine.run(script)
-
-    assert (code, platform.requests, printed.count("`***`")) == (1, [], 1), printed
-    assert OTHER_KEY.upper() not in printed.upper()
-
-
 def test_with_cron_a_new_site_replaces_the_old_one_and_a_failure_keeps_it_and_prints_the_log(machine: Machine) -> None:
     settings = machine.adapted(block_outside("Cron", "dotenv")).replace("INPUT_ADMIN_KEY=…", f"INPUT_ADMIN_KEY={ADMIN_KEY}")
     (machine.workspace / "site").mkdir()

@@ -14,7 +14,7 @@ import yaml
 from admin_api_simulator import Fault, Simulator
 from tests.action import Action
 from tests.commands import commands_in, lines_of
-from tests.gfm import page_of, tables, tags
+from tests.gfm import page_of, tags
 from tests.hostile import COMMANDS, HARMFUL, UNSEEN
 from tests.virtual_platform import STORAGE_URL, VirtualPlatform
 from tests.virtual_time import VirtualClock
@@ -87,16 +87,10 @@ LINK: Final = f"{STORAGE_URL}/b"
 FIELDS: Final[Mapping[str, Field]] = {
     "job ID": Field(plant=body("start_export", lambda text: {"jobId": text}), inputs={**EXPORT, "wait": "false"}, output="jobId"),
     "status of an export": Field(plant=body("read_export", lambda text: {"status": text}), output="status"),
-    "progress and pages": Field(
-        plant=body("read_export", lambda text: {"status": "running", "progress": text, "pageCount": text})
-    ),
     "error of a failed job": Field(plant=body("read_export", lambda text: {"status": "failed", "error": text})),
     "error of a start": Field(plant=body("start_export", lambda text: {"error": text}, status=422), inputs=EXPORT),
-    "detail": Field(plant=body("make_bundle", lambda text: {"error": {"detail": text}}, status=403)),
-    "error of an outage": Field(plant=body("read_export", lambda text: {"error": text}, status=503)),
     "expiry": Field(plant=body("make_bundle", lambda text: {"bundleUrl": LINK, "expiresAt": text}), inputs=VALUES),
     "link": Field(plant=body("make_bundle", lambda text: {"bundleUrl": text}), inputs=VALUES),
-    "host of a link": Field(plant=body("make_bundle", lambda text: {"bundleUrl": f"https://{text}/b"}), inputs=VALUES),
     "status of an agent job": Field(plant=body("read_agent_job", lambda text: {"status": text}), inputs=AGENT, output="status"),
     "source of an agent job": Field(
         plant=body("read_agent_job", lambda text: {"status": "completed", "source": {"repository": text, "ref": text}}),
@@ -109,7 +103,6 @@ FIELDS: Final[Mapping[str, Field]] = {
     "request ID": Field(plant=header("read_export", "X-Request-Id", status=401)),
     "content type": Field(plant=header("start_export", "Content-Type", content="no JSON"), inputs=EXPORT),
     "redirect": Field(plant=header("read_export", "Location", status=302)),
-    "reason phrase": Field(plant=header("read_export", "reason", status=418)),
     "redirect of the storage": Field(plant=header("download", "Location", status=302), inputs=SITE),
     "content range": Field(plant=header("download", "Content-Range", status=206), inputs=SITE),
     "error of the storage": Field(plant=storage_error, inputs=SITE),
@@ -143,15 +136,3 @@ def test_a_text_of_a_server_is_shown_and_not_interpreted(action: Action, name: s
         if "valuesFile" in ended.outputs:
             values = yaml.safe_load((action.workspace / "values.yaml").read_text())
             assert values == {"staticExport": {"enabled": True, "bundleUrl": ended.outputs["bundleUrl"]}}
-
-
-def test_with_several_domains_it_is_not_interpreted_either(action: Action) -> None:
-    platform = VirtualPlatform(VirtualClock())
-    platform.simulator.script_forever("read_export", Fault(json={"status": "failed", "error": ALL.replace("\ud800", "")}))
-
-    ended = action.run(platform, domain="a.example.com\nb.example.com")
-
-    names = Counter(command.name for command in ended.commands)
-    assert names == Counter(group=2, endgroup=2, error=2)
-    assert len(tables(page_of(ended.summary))[0]) == 1 + 2
-    assert not UNSEEN.search(ended.stdout + ended.summary)

@@ -13,6 +13,7 @@ import yaml
 from admin_api_simulator import Simulator
 from tests.action import Action
 from tests.archives import Site, tar
+from tests.ended import ended_of
 from tests.folders import read_tree
 
 SITE: Final = Site(files={f"guide/{page}.html": b"<h1>Page</h1>" * 20 for page in range(1500)})
@@ -36,8 +37,8 @@ def test_what_is_left_is_whole(action: Action, platform: Simulator, seed: int, n
         while not platform.count("download"):
             time.sleep(0.001)
         time.sleep(random.Random(f"{seed} {number}").uniform(0.0, 0.6))  # noqa: S311  # any moment is right
-        running.signal(number)
-        ended = running.wait()
+        running.send_signal(number)
+        ended = ended_of(running.collect())
 
     left = read_tree(action.workspace)
     published = {path: node for path, node in left.items() if not PART.search(path)}

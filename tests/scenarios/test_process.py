@@ -11,8 +11,9 @@ import pytest
 
 from admin_api_simulator import Fault, Simulator
 from admin_api_simulator.faults import Operation
-from tests.action import Action, Running, shell_python
-from tests.ended import ENTRYPOINT, Ended
+from admin_api_simulator.runner import StartedAction
+from tests.action import Action, shell_python
+from tests.ended import ENTRYPOINT, Ended, ended_of
 from tests.raw import RawServer, read_request
 from tests.shells import source
 
@@ -67,9 +68,9 @@ class TestCancel:
         endless.script_forever("read_export", fault, after=[None])
 
         with action.start(endless, **EXPORT, **inputs) as running:
-            running.wait_for(line)
-            running.signal(number)
-            ended = running.wait()
+            running.wait_for_line(line)
+            running.send_signal(number)
+            ended = ended_of(running.collect())
 
         self.check(ended, exit_code, job_id=ended.outputs["jobId"], status="queued")
 
@@ -90,8 +91,8 @@ class TestCancel:
 
         with action.start(endless, **inputs) as running:
             until(lambda: endless.count(operation))
-            running.signal(signal.SIGINT)
-            ended = running.wait()
+            running.send_signal(signal.SIGINT)
+            ended = ended_of(running.collect())
 
         self.check(ended, 130, job_id=inputs.get("job_id"), status=status)
         assert ("dashboard" in ended.error) == (operation == "start_export")  # an export may be running there
@@ -109,10 +110,10 @@ class TestCancel:
         action.constants["jobs.runner.START_GRACE_SECONDS"] = 60.0  # long enough for a loaded machine
         with RawServer(answer_later) as server, action.start(server.base_url, **EXPORT, **HOURLY) as running:
             until(lambda: arrived)
-            running.signal(signal.SIGTERM)
+            running.send_signal(signal.SIGTERM)
             until(lambda: is_delivered(running, signal.SIGTERM))
             arrived[0].sendall(b'HTTP/1.1 202 Accepted\r\nContent-Length: 20\r\n\r\n{"jobId":"late-one"}')
-            ended = running.wait()
+            ended = ended_of(running.collect())
 
         assert (ended.end, ended.outputs["jobId"], server.connections) == ((143, "cancelled"), "late-one", 1)
 
@@ -132,7 +133,7 @@ class TestCancel:
         assert (ended.end, platform.requests) == ((exit_code, "cancelled"), [])
 
 
-def is_delivered(running: Running, number: signal.Signals) -> bool:
+def is_delivered(running: StartedAction, number: signal.Signals) -> bool:
     """Return whether a process has received a signal, or has ended."""
     try:
         status = Path(f"/proc/{running.pid}/status").read_text()

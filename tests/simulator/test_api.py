@@ -1,6 +1,5 @@
 """The administrative API and the storage over real HTTP."""
 
-import time
 from typing import Any
 
 import pytest
@@ -50,16 +49,6 @@ def test_ids_are_routed_on_the_raw_path(job_id: str) -> None:
         ]
 
 
-def test_an_override_replaces_successful_responses_until_it_is_removed(platform: Simulator) -> None:
-    overrides: list[Any] = [{"status": "resting"}, lambda normal: {**normal, "pageCount": "many"}, None]
-    seen = []
-    for override in overrides:
-        platform.override("read_export", override)
-        seen.append(call(platform, "GET", FINISHED).json())
-
-    assert (seen[0], seen[1]["pageCount"], seen[2]["pageCount"]) == ({"status": "resting"}, "many", 12)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
@@ -73,25 +62,3 @@ def test_a_changed_link_is_refused(platform: Simulator, old: str, new: str, code
     response = requests.get(bundle_url(platform).replace(old, new), timeout=10)
 
     assert (response.status_code, f"<Code>{code}</Code>" in response.text) == (403, True)
-
-
-def test_an_expired_link_and_one_beside_a_key_are_refused() -> None:
-    with Simulator(link_seconds=0.05) as platform:
-        url = bundle_url(platform)
-        with_key = requests.get(url, headers={"Authorization": "Bearer key"}, timeout=10)
-        time.sleep(0.06)
-        late = requests.get(url, timeout=10)
-
-    assert (with_key.status_code, late.status_code, "Request has expired" in late.text) == (400, 403, True)
-
-
-@pytest.mark.parametrize("validator", ["ETag", "Last-Modified"])
-def test_if_range_continues_the_same_bundle_and_restarts_another(platform: Simulator, validator: str) -> None:
-    known = requests.get(bundle_url(platform), timeout=10).headers[validator]
-    asked = {"Range": "bytes=5-", "If-Range": known}
-
-    same = requests.get(bundle_url(platform), headers=asked, timeout=10)
-    platform.put_bundle("export-finished", b"another bundle")
-    other = requests.get(bundle_url(platform), headers=asked, timeout=10)
-
-    assert (same.status_code, other.status_code, other.content) == (206, 200, b"another bundle")

@@ -2,7 +2,6 @@
 
 import io
 import sys
-from collections.abc import Mapping
 
 import pytest
 
@@ -48,18 +47,6 @@ def test_a_bug_outside_of_the_run_is_reported_without_a_trace(monkeypatch: pytes
     assert handler.is_ignoring
     assert "LookupError" in written(stdout)
     assert "secret" not in written(stdout)
-
-
-def test_the_log_is_utf_8_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    def say(_environ: Mapping[str, str], stream: io.TextIOWrapper, *_given: object) -> int:
-        stream.write("ü\n")
-        return 7
-
-    monkeypatch.setattr(main, "run", say)
-    stdout = replaced_stdout(monkeypatch)
-
-    assert main.main(Quiet(), Clock()) == 7
-    assert written(stdout) == "ü\n"
 
 
 def test_a_log_that_cannot_be_flushed_does_not_change_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:

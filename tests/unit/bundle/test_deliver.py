@@ -182,13 +182,6 @@ class TestLink:
         assert (FRESH.url in (tmp_path / "v.yaml").read_text()) == is_replaced
         assert (found.job.has_short_link, found.events.of("warning")) == (False, [])
 
-    def test_a_new_one_that_lives_no_longer_is_used_and_warned_of_once(self, tmp_path: Path) -> None:
-        again = replace(SHORT, url=FRESH.url)
-
-        found = self.run(tmp_path, SHORT, again)
-
-        assert (found.job.link, found.job.has_short_link, len(found.events.of("warning"))) == (again, True, 1)
-
     @pytest.mark.parametrize("error", [Unavailable("it is down"), DownloadFailed("no", remedy="Do this.")])
     def test_one_that_cannot_be_replaced_is_kept_with_a_warning_that_says_what_to_do(
         self, tmp_path: Path, error: ActionError

@@ -32,8 +32,6 @@ def fetch(transport: FakeTransport, url: str = LINK) -> str:
     ("location", "target"),
     [
         ("/c?x=%2f", "https://s.example.com/c?x=%2f"),
-        ("c", "https://s.example.com/a/c"),
-        ("?y", "https://s.example.com/a/b?y"),
         ("//t.example.com/c", "https://t.example.com/c"),
         ("https://t.example.com/../c?x=%7e", "https://t.example.com/../c?x=%7e"),
         ("https://t.example.com/a b", "https://t.example.com/a%20b"),
@@ -84,11 +82,9 @@ def test_the_signature_of_a_redirects_target_is_hidden_from_then_on() -> None:
     [
         ({"ETag": '"a"'}, '"a"'),
         ({"ETag": 'W/"a"', "Last-Modified": RECENT, "Date": NOW}, None),
-        ({"ETag": "a"}, None),
         ({"ETag": '"a"b"'}, None),
         ({"Last-Modified": RECENT, "Date": NOW}, RECENT),
         ({"Last-Modified": NOW, "Date": NOW}, None),
-        ({"Last-Modified": RECENT}, None),
         ({"Last-Modified": "yesterday", "Date": NOW}, None),
         ({}, None),
     ],

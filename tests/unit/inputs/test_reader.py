@@ -198,11 +198,6 @@ class TestNames:
     def test_any_other_or_one_beside_what_it_may_mean_brings_a_warning(self, name: str) -> None:
         assert warned_of({**EXPORT, name: "a value"}) == [name]
 
-    def test_other_variables_are_not_inputs(self) -> None:
-        reader = Reader({"PATH": "x", "input_domian": "x", "MY_INPUT_DOMIAN": "x", "INPUT_": "x"}, in_workflow=True)
-
-        assert (reader.warnings, reader.keys) == ([], [])
-
 
 class TestOutsideAWorkflow:
     def test_names_may_have_underscores_or_hyphens(self) -> None:

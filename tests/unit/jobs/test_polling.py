@@ -48,15 +48,6 @@ def test_a_job_is_read_until_it_has_ended_and_each_reading_is_reported(ends_at: 
     assert (platform.read_at, platform.events.names) == (read_at, ["status_read"] * len(read_at))
 
 
-@pytest.mark.parametrize(("status", "first"), [("completed", 0), ("failed", 0), ("queued", 3), (None, 3)])
-def test_a_job_that_this_run_started_is_read_after_a_pause_unless_it_has_ended(status: str | None, first: float) -> None:
-    platform = Platform("running", 0)
-
-    platform.poll(started_at=0.0, reading=ExportJob(status=status) if status else None)
-
-    assert platform.read_at == [first]
-
-
 @pytest.mark.parametrize(("seconds", "read_at"), [(0, [0, 4, 8, 10]), (4, [0, 8, 12])])
 @pytest.mark.parametrize(("status", "is_known"), [("queued", True), ("running", True), ("of another kind", False)])
 def test_the_last_reading_is_not_before_the_deadline(seconds: float, read_at: list[float], status: str, is_known: bool) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from docs_platform_action.errors import ActionError, Cancelled, JobFailed, Rejected, TimedOut
 from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Delivered, Job, Phase
-from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
+from docs_platform_action.models import Bundle, Downloaded, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, Summary, write_summary
 from tests.gfm import alerts, diagrams, page_of, tables, text_of
@@ -114,13 +114,6 @@ class TestOneJob:
         assert kind == "CAUTION"
         assert all(part in text for part in ("no such page (a_b)", "A cause.", "Set timeout.", "job-failed", "7f3a"))
 
-    def test_an_agent_job_has_its_own_rows(self) -> None:
-        link = "https://git.example.com/docs/pull/7?a=1&copy=2"
-        job = Job(mode="agent", project_id="prj", job_id="aj", reading=AgentJob(status="completed", ref="main", pr_link=link))
-
-        assert {"Agent job": "aj", "Branch": "main", "Pull request": f"{link.partition('?')[0]}?…"}.items() <= rows(job).items()
-        assert [found.get("href") for found in parsed(job).iter("a")][:1] == [link]
-
     @pytest.mark.parametrize(
         ("steps", "shown"),
         [
@@ -134,21 +127,6 @@ class TestOneJob:
     )
     def test_its_phases_are_in_the_row_of_its_duration(self, steps: list[Phase], shown: str) -> None:
         assert rows(good(phases=steps, downloaded=None))["Duration"] == shown
-
-    @pytest.mark.parametrize(
-        ("link", "shown"),
-        [
-            (Bundle(url=URL, expires=NOON + timedelta(days=1)), "2026-05-05"),
-            (Bundle(url=URL, expires_at="in an hour"), "in an hour"),
-            (Bundle(url=URL, expires_at="e" * 99), f"{'e' * 60}…"),
-            (Bundle(url="https://user:pa55word@storage.example.com:8443/a"), "storage.example.com"),
-        ],
-    )
-    def test_of_its_link_the_host_and_the_expiry_are_shown(self, link: Bundle, shown: str) -> None:
-        row = rows(good(link=link))["Bundle link"]
-
-        assert ("on storage.example.com" in row, shown in row) == (True, True)
-        assert not any(secret in page(good(link=link)) for secret in ("X-Signature", "user", "pa55word"))
 
 
 @pytest.mark.parametrize(
