@@ -124,7 +124,6 @@ CN = {name}
 NEW_KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 ROOTS: Final = {
     "no key usage": "basicConstraints = critical, CA:TRUE\nsubjectKeyIdentifier = hash\n",
-    "basic constraints that are not critical": "basicConstraints = CA:TRUE\n",
     "key usage that is not critical": "basicConstraints = CA:TRUE\nkeyUsage = keyCertSign\nsubjectKeyIdentifier = hash\n",
 }
 """Extensions of roots that people make with openssl, and that curl trusts. trustme's roots have all that Python 3.13 requires."""

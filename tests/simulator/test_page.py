@@ -52,9 +52,3 @@ def test_the_command_on_the_page_is_the_one_that_the_program_prints(monkeypatch:
         printed = command(platform).replace(platform.base_url, f"http://127.0.0.1:{DEFAULT_PORT}")
 
     assert f"\n$ {printed}\n" in PAGE
-
-
-def test_everything_that_tests_can_use_exists() -> None:
-    members = set(re.findall(r"\bplatform\.([a-z_]+)", REFERENCE))
-
-    assert [member for member in members if member != "key" and not hasattr(Simulator, member)] == []

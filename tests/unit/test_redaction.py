@@ -30,9 +30,6 @@ class TestKeys:
         assert redactor.hide_key("1234567") == HIDDEN
         assert (redactor.has_key("1234567"), redactor.has_key("abcdefgh")) == (False, True)
 
-    def test_without_keys_nothing_is_hidden(self) -> None:
-        assert (Redactor().hide_key("text"), Redactor([""]).has_key("text")) == ("text", False)
-
 
 @pytest.mark.parametrize(
     ("text", "shown"),

@@ -70,16 +70,6 @@ class TestRetries:
         assert [retrying[2:4] for retrying in talk.events.of("retrying")] == [(300, 1)]
         assert [recovered[1] for recovered in talk.events.of("recovered")] == [7]
 
-    def test_each_request_is_announced_with_its_outcome_duration_and_id(self) -> None:
-        talk = Talk(Fault(status=502, headers={"X-Request-Id": "r-1"}), Fault(cut="before_response"), None, seconds=2.0)
-
-        talk.call()
-
-        names, outcomes, milliseconds, ids = zip(*talk.events.of("request_ended"), strict=True)
-        assert {*names} == {f"GET /v1/static-export/jobs/{talk.job.job_id}"}
-        assert (outcomes[0], outcomes[2], outcomes[1].isdecimal()) == ("502", "200", False)
-        assert ({*milliseconds}, ids[0]) == ({2000}, "r-1")
-
     @pytest.mark.parametrize(("asked", "times"), [("7", [0, 7]), ("0", [0, 1]), ("Mon, 04 May 2026 12:00:20 GMT", [0, 20])])
     def test_a_pause_is_as_long_as_the_platform_asks_for(self, asked: str, times: list[float]) -> None:
         talk = Talk(Fault(status=429, headers={"Retry-After": asked}), None)
