@@ -16,7 +16,7 @@ TEST_WORKFLOWS := tests/*/workflows/*.yml
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
-.PHONY: help installed demo wording quick check-python test test-on-image-python fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
+.PHONY: help installed demo wording quick check-python test test-on-image-python test-modules fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
 
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
 
@@ -26,7 +26,7 @@ help:  ## list the targets
 $(INSTALLED): requirements/dev.txt pyproject.toml
 	@$(CHECK_PYTHON)
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --no-deps --requirement requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -58,20 +58,25 @@ wording: $(INSTALLED)  ## rewrite the pages of tests/wording, which have each er
 quick: check-python  ## check style, types, imports and pages, and run the unit tests, in half a minute
 	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit tests/wording
 
-test: lint $(DRAWING)  ## check and test everything, in about ten minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
-	@fuzz=$$([ -z "$$($(BIN)/python -m tests.image_python)" ] || echo --ignore=tests/fuzz) && \
-		$(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 --cov --cov-report=term $$fuzz
-	@$(MAKE) --no-print-directory test-on-image-python
+# The image's Python is newer than the oldest supported one, and differs from it in TLS, archives and sockets. If it is installed beside
+# another one, scenarios and fuzz tests run only on it, and the rest on the other; the unit tests and the wording, on both.
+test: lint $(DRAWING)  ## check and test everything, in five minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
+	@python=$$($(BIN)/python -m tests.image_python) && if [ -z "$$python" ]; then \
+		$(PYTEST) $(COVERAGE); \
+	else \
+		$(PYTEST) --ignore=tests/scenarios --ignore=tests/fuzz && $(MAKE) --no-print-directory test-on-image-python; \
+	fi
 
-# The image's Python is newer than the oldest supported one, and differs from it in TLS, archives and sockets. The fuzz tests use the
-# same examples on every Python, so with two of them they run only on the image's.
+PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0
+COVERAGE := --cov --cov-report=term
+
 test-on-image-python: $(INSTALLED)  ## run unit tests, scenarios and fuzz tests on the image's Python, if it is a different one and installed
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -n "$$python" ]; then \
-		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) $(IMAGE_VENV)/installed && \
-		$(IMAGE_VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0 tests/unit tests/wording tests/scenarios tests/fuzz; \
-	else \
-		echo "No second Python: this one has the image's version, or the container tests run these tests in the image."; \
+		$(MAKE) --no-print-directory PYTHON="$$python" VENV=$(IMAGE_VENV) test-modules; \
 	fi
+
+test-modules: $(INSTALLED)  ## run unit tests, wording, scenarios and fuzz tests, which need no engine and no Node, with coverage
+	@$(PYTEST) $(COVERAGE) tests/unit tests/wording tests/scenarios tests/fuzz
 
 release-rehearsal: $(INSTALLED)  ## make a release, use it, and show how; needs a container engine, docker-registry and skopeo
 	@REQUIRE_ENGINE=1 $(BIN)/python -m pytest tests/rehearsal --log-cli-level=INFO --log-cli-format='%(message)s'

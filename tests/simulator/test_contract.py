@@ -24,7 +24,7 @@ def platform() -> Iterator[Simulator]:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
 @settings(
-    max_examples=40,
+    max_examples=15,
     derandomize=True,
     database=None,
     deadline=None,
