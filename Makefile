@@ -59,12 +59,13 @@ quick: check-python  ## check style, types, imports and pages, and run the unit 
 	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit tests/wording
 
 # The image's Python is newer than the oldest supported one, and differs from it in TLS, archives and sockets. If it is installed beside
-# another one, scenarios and fuzz tests run only on it, and the rest on the other; the unit tests and the wording, on both.
+# another one, the slow tests of modules run only on it, the unit tests on both, and the rest on the other.
+SLOW := tests/wording tests/scenarios tests/fuzz
 test: lint $(DRAWING)  ## check and test everything, in five minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -z "$$python" ]; then \
 		$(PYTEST) $(COVERAGE); \
 	else \
-		$(PYTEST) --ignore=tests/scenarios --ignore=tests/fuzz && $(MAKE) --no-print-directory test-on-image-python; \
+		$(PYTEST) $(SLOW:%=--ignore=%) && $(MAKE) --no-print-directory test-on-image-python; \
 	fi
 
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --max-worker-restart=0
@@ -76,7 +77,7 @@ test-on-image-python: $(INSTALLED)  ## run unit tests, scenarios and fuzz tests 
 	fi
 
 test-modules: $(INSTALLED)  ## run unit tests, wording, scenarios and fuzz tests, which need no engine and no Node, with coverage
-	@$(PYTEST) $(COVERAGE) tests/unit tests/wording tests/scenarios tests/fuzz
+	@$(PYTEST) $(COVERAGE) tests/unit $(SLOW)
 
 release-rehearsal: $(INSTALLED)  ## make a release, use it, and show how; needs a container engine, docker-registry and skopeo
 	@REQUIRE_ENGINE=1 $(BIN)/python -m pytest tests/rehearsal --log-cli-level=INFO --log-cli-format='%(message)s'

@@ -81,13 +81,13 @@ altered = st.one_of(
 )
 
 
-@fuzz(700, archive=altered)
+@fuzz(350, archive=altered)
 def test_any_archive_is_unpacked_inside_or_refused(archive: bytes) -> None:
     with contextlib.suppress(InvalidBundle):
         unpacked(archive)
 
 
-@fuzz(150, kind=st.sampled_from(CHECKED), todo=edits(byte_pieces))
+@fuzz(75, kind=st.sampled_from(CHECKED), todo=edits(byte_pieces))
 def test_a_damaged_archive_gives_the_same_site_or_is_refused(kind: str, todo: list[Edit[bytes]]) -> None:
     with contextlib.suppress(InvalidBundle):
         assert unpacked(bytes(edited(SOURCES[kind], todo))) == unpacked(SOURCES[kind])
@@ -97,7 +97,7 @@ names = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_character
 
 
 @fuzz(
-    80,
+    40,
     kind=st.sampled_from([*KINDS]),
     files=st.dictionaries(
         st.lists(names.filter(lambda name: not name.startswith((".", "__MACOSX", "~"))), min_size=1, max_size=4).map("/".join),

@@ -123,7 +123,7 @@ def check(settings: Settings, roots: Roots) -> None:
         assert not any(other.path.is_relative_to(target.path) for other in targets[:number] + targets[number + 1 :])
 
 
-@fuzz(400, base=st.sampled_from([EXPORT, EXPORT, COLLECT, AGENT, {}]), changes=changes_of_inputs)
+@fuzz(200, base=st.sampled_from([EXPORT, EXPORT, COLLECT, AGENT, {}]), changes=changes_of_inputs)
 def test_any_inputs_give_settings_or_an_error_that_names_them(
     roots: Roots, base: dict[str, str], changes: dict[str, str]
 ) -> None:

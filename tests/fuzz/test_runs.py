@@ -61,7 +61,7 @@ def turns(strategy: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list
 
 
 @fuzz(
-    250,
+    125,
     troubles=st.fixed_dictionaries(
         {
             "start": turns(responses, 1),

@@ -101,14 +101,6 @@ def test_work_that_does_not_stop_is_aborted_and_if_it_is_blocked_abandoned(handl
     aborted.set()
 
 
-def test_a_signal_before_the_work_begins_is_its_end(handler: SignalHandler) -> None:
-    receive(signal.SIGTERM)
-    done: list[str] = []
-
-    assert handler.run(FakeWork(lambda: done.append("work"))) is signal.SIGTERM
-    assert done == []
-
-
 def test_a_signal_ends_a_run_whose_tick_is_blocked(handler: SignalHandler) -> None:
     ticking, never = threading.Event(), threading.Event()
 
