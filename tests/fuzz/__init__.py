@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,4 +21,4 @@ def fuzz(examples: int, **strategies: st.SearchStrategy[Any]) -> Callable[[Calla
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
         **random,
     )
-    return lambda test: effort(given(**strategies)(test))
+    return lambda test: pytest.mark.no_cover(effort(given(**strategies)(test)))  # of lines that other tests reach

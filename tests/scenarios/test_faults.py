@@ -16,6 +16,8 @@ from tests.ended import Ended
 from tests.virtual_platform import API_URL, STORAGE_URL, Sent, Trouble, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
+pytestmark = pytest.mark.no_cover  # thousands of runs of lines that other tests reach, which coverage would slow down
+
 JSON: Final[Mapping[str, str]] = {"Content-Type": "application/json"}
 HTML: Final[Mapping[str, str]] = {"Content-Type": "text/html"}
 
