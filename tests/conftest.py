@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import functools
+import os
 from typing import Final
 
 import pytest
@@ -22,6 +23,12 @@ GROUPS: Final = {
 # Reading the public certificate authorities takes 50 ms, half the time of a run in the test's own process. Test modules import
 # this function by name, so it is replaced before they are.
 trust.create_ssl_context = main.create_ssl_context = functools.cache(trust.create_ssl_context)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give way to the workflow tests, which one worker runs and which end last."""
+    if hasattr(item.config, "workerinput") and not item.nodeid.startswith("tests/workflow/"):
+        os.nice(10 - os.nice(0))
 
 
 class ByGroup(LoadScopeScheduling):

@@ -56,7 +56,6 @@ ECHOES: Final[dict[str, tuple[Operation, Fault]]] = {
     "path of a link": ("make_bundle", Fault(json={"bundleUrl": f"https://storage.example.com/{ADMIN_KEY}?sig=x"})),
     "expiry": ("make_bundle", Fault(json={"bundleUrl": "https://storage.example.com/b", "expiresAt": ADMIN_KEY})),
     "error of the storage": ("download", Fault(status=451, body=f"<Code>Denied</Code><Message>{ADMIN_KEY}</Message>")),
-    "request ID of the storage": ("download", Fault(status=451, body="no", headers={"X-Request-Id": ADMIN_KEY})),
     "name of a file": ("download", Fault(body=tar_of(entry(f"../{ADMIN_KEY}".encode())))),
 }
 

@@ -59,10 +59,6 @@ def test_an_attempt_is_held_but_not_longer_than_is_tolerated() -> None:
     assert retry(failing_since=85.0).begins_at(107.0) == 105
 
 
-def test_a_status_that_is_final_soon_is_tried_again_then() -> None:
-    assert retry().increment(down(retry_after_seconds=60.0, retry_until=107.0), 100, pause_seconds=1).begins_at() == 107
-
-
 def test_an_attempt_may_take_what_remains_if_another_one_may_follow() -> None:
     assert retry().attempt_seconds(100) == math.inf
     assert retry(failing_since=90.0, is_idempotent=False).attempt_seconds(100) == math.inf

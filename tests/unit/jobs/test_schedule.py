@@ -58,7 +58,6 @@ PAUSES: Mapping[str, tuple[Sequence[Reading], Mapping[str, Any], Sequence[float]
     "an end that is put off again and again": ([(0, 0), (97, 97), (111, 98)], {}, [1, 2, 2.5]),
     "a stalled job is read like one without progress": ([(0, 0), (10, 10), (20, 20), (80, 20)], {}, [1, 4, 8, 4.75]),
     "of a rate that fell the average counts": ([(0, 0), (10, 50), (60, 60), (110, 70)], {}, [1, 4, 24, 0.6 * 30 * 110 / 70]),
-    "a small fall is ignored": ([(0, 0), (10, 50), (12, 45), (13, 45), (14, 45)], {}, [1, 4, 4.8, 4.2, 3.6]),
     "one that lasts is a restart": ([(0, 0), (10, 50), (12, 40), (13, 41), (14, 42), (24, 52)], {}, [1, 4, 4.8, 4.2, 1, 4]),
 }
 

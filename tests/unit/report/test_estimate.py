@@ -41,7 +41,6 @@ REMAINING: Mapping[str, tuple[Sequence[Reading], float, float | None]] = {
         210,
         90,
     ),
-    "100 %": ([QUEUED, running(100, 100)], 100, None),
     "ended": ([QUEUED, (100, 57, None, "ended")], 100, None),
 }
 
