@@ -59,8 +59,9 @@ quick: check-python  ## check style, types, imports and pages, and run the unit 
 	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit tests/wording
 
 # The image's Python is newer than the oldest supported one, and differs from it in TLS, archives and sockets. If it is installed beside
-# another one, the slow tests of modules run only on it, the unit tests on both, and the rest on the other.
-SLOW := tests/wording tests/scenarios tests/fuzz
+# another one, the slow tests of modules run only on it, the unit tests on both, and the rest on the other. There, the table of faults
+# fills the time in which the workflow tests wait for act.
+SLOW := tests/wording $(filter-out %/test_faults.py,$(wildcard tests/scenarios/test_*.py)) tests/fuzz
 test: lint $(DRAWING)  ## check and test everything, in five minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -z "$$python" ]; then \
 		$(PYTEST) $(COVERAGE); \
