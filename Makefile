@@ -122,7 +122,7 @@ format: $(INSTALLED)  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-simulator: $(DEMO)  ## run the simulated platform until Ctrl-C; OPTIONS are its options, such as "--port 0 --storage-port 0"
+simulator: $(DEMO)  ## run the simulated platform until Ctrl-C; OPTIONS are its options, such as "--export-seconds 90"
 	@$(DEMO_VENV)/bin/python -m admin_api_simulator $(OPTIONS)
 
 lock: $(INSTALLED)  ## update the lock files in requirements/ and tests/

@@ -79,7 +79,7 @@ class Action:
             entrypoint=self._entrypoint_with_constants() if self.constants else self.entrypoint,
             workspace=self.workspace,
             python=self.python,
-            env=env,
+            env={**({} if isinstance(platform, str) else {"GITHUB_API_URL": platform.github_url}), **(env or {})},
             debug=self.debug,
         )
 
@@ -144,7 +144,12 @@ def run_in_process(
         in_virtual_time(platform, seed) if isinstance(platform, VirtualPlatform) else contextlib.nullcontext(),
     ):
         folder = Path(temporary)
-        environment = runner_environment(inputs=given, folder=folder, workspace=workspace, debug=debug) | dict(env or {})
+        environment = runner_environment(inputs=given, folder=folder, workspace=workspace, debug=debug)
+        if not isinstance(platform, str):
+            environment["GITHUB_API_URL"] = (
+                platform.simulator.github_url if isinstance(platform, VirtualPlatform) else platform.github_url
+            )
+        environment |= env or {}
         exit_code = main.run(environment, output, handler, clock)
         found = ActionRun(
             exit_code=exit_code,

@@ -20,6 +20,7 @@ from tests.virtual_time import VirtualClock
 
 API_URL = "https://api.example.com"
 STORAGE_URL = "https://storage.example.com"
+GITHUB_URL = "https://github.example.com/api/v3"
 
 PIECE_BYTES = 256 * 1024
 
@@ -119,7 +120,7 @@ class VirtualPlatform(VirtualTransport):
         self._seconds = seconds
         simulated = SimulatorClock(monotonic=clock.monotonic, now=clock.now)
         simulator = Simulator(**{"key": ADMIN_KEY, "clock": simulated, **options})
-        self.simulator = simulator.open(api=API_URL, storage=storage_url)
+        self.simulator = simulator.open(api=API_URL, storage=storage_url, github=GITHUB_URL)
 
     def respond(self, sent: Sent) -> requests.Response:
         exchange, trouble = sent.exchange, self._trouble(sent)

@@ -3,10 +3,8 @@
 import hmac
 import itertools
 import json
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from urllib.parse import unquote
+from dataclasses import replace
 
 from admin_api_simulator.bundles import BundleStore
 from admin_api_simulator.clock import as_timestamp
@@ -14,28 +12,11 @@ from admin_api_simulator.jobs import NO_PLAN_LABEL, UNKNOWN_LABEL, ExportJob, Jo
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest
 from admin_api_simulator.responses import Response, error_response, json_response
+from admin_api_simulator.routes import Route
 
 Override = Mapping[str, object] | Callable[[dict[str, object]], object]
 
 NO_PLAN = "Static export requires an Enterprise plan."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Route:
-    """The method and path of an operation; `{}` in the path stands for one segment."""
-
-    operation: str
-    method: str
-    path: str
-
-    def match(self, path: str) -> list[str] | None:
-        """Return the decoded segments in place of `{}`, or None for another path."""
-        pattern = re.escape(self.path).replace(r"\{\}", "([^/]+)")
-        found = re.fullmatch(pattern, path)
-        # Clients and proxies resolve a plain dot segment; only an encoded one can be an id.
-        if found is None or any(segment in (".", "..") for segment in found.groups()):
-            return None
-        return [unquote(segment) for segment in found.groups()]
 
 
 ROUTES = (

@@ -9,15 +9,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO, get_args
 
+from admin_api_simulator.github import COMMIT, DEMO_REPOSITORIES
 from admin_api_simulator.jobs import AGENT_JOBS, DEMO_PROJECT, FAILED_EXPORT, FINISHED_EXPORT
 from admin_api_simulator.request_log import write_requests
 from admin_api_simulator.scenario import ScenarioError, apply_scenario
-from admin_api_simulator.simulator import DEFAULT_KEY, Simulator
+from admin_api_simulator.simulator import DEFAULT_KEY, DEFAULT_TOKEN, Simulator
 from admin_api_simulator.site import ArchiveKind
 
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
 DEFAULT_PORT = 8377
 DEFAULT_STORAGE_PORT = 8378
+DEFAULT_GITHUB_PORT = 8379
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -26,8 +28,8 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m admin_api_simulator",
         description="Serve a simulated documentation platform: the administrative API on one port, its object storage on "
-        "another. Prints a command that runs the action with it, the names that select each outcome, and a line for each "
-        "request. Serves until Ctrl-C or SIGTERM.",
+        "another, and GitHub's API of deployments on a third. Prints a command that runs the action with it, the names that "
+        "select each outcome, and a line for each request. Serves until Ctrl-C or SIGTERM.",
         allow_abbrev=False,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
@@ -39,9 +41,17 @@ def parser() -> argparse.ArgumentParser:
         default=DEFAULT_STORAGE_PORT,
         help="port of the storage, 0 for any free port",
     )
+    made.add_argument(
+        "--github-port",
+        type=_whole_number(0, 65535),
+        default=DEFAULT_GITHUB_PORT,
+        help="port of GitHub's API, 0 for any free port",
+    )
     made.add_argument("--tls", action="store_true", help="serve https, with a certificate authority made for this run")
     made.add_argument("--ca-file", type=Path, metavar="FILE", help="PEM file to write the authority to, with --tls")
     made.add_argument("--key", default=DEFAULT_KEY, help="the admin API key to accept")
+    made.add_argument("--token", default=DEFAULT_TOKEN, help="the token that GitHub's API accepts")
+    made.add_argument("--deploy-seconds", type=_seconds, default=20.0, help="how long a deployment takes")
     made.add_argument("--export-seconds", type=_seconds, default=20.0, help="how long an export takes")
     made.add_argument("--agent-seconds", type=_seconds, default=20.0, help="how long an agent job is active")
     made.add_argument("--pages", type=_whole_number(1, 100_000), default=12, help="number of pages of an exported site")
@@ -68,7 +78,7 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     except (ScenarioError, ModuleNotFoundError, OSError) as error:
         sys.stderr.write(f"The simulator cannot start: {error}\n")
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-            sys.stderr.write('Any free ports: make simulator OPTIONS="--port 0 --storage-port 0"\n')
+            sys.stderr.write('Any free ports: make simulator OPTIONS="--port 0 --storage-port 0 --github-port 0"\n')
         return 2
     try:
         write_requests(out)
@@ -84,10 +94,12 @@ def banner(simulator: Simulator) -> str:
     """Return what the program prints once it is serving."""
     authority = f"Authority:  {simulator.ca_path}\n" if simulator.ca_path else ""
     agents = "".join(f"  {job_id:<22}{outcome.replace('-', ' ')}\n" for job_id, outcome in AGENT_JOBS.items())
+    repositories = "".join(f"  {name:<22}{outcome}\n" for name, outcome in DEMO_REPOSITORIES.items())
     return (
         f"The simulated platform serves at {simulator.base_url}\n"
         f"Storage:    {simulator.storage_url}\n"
-        f"Admin key:  {simulator.key}\n{authority}"
+        f"Admin key:  {simulator.key}\n"
+        f"GitHub:     {simulator.github_url}, token {simulator.token}\n{authority}"
         "\nTo run the action with it, copy this command into a second terminal, in the same folder:\n\n"
         f"{command(simulator)}\n"
         "\nMode export, domain:\n"
@@ -100,6 +112,8 @@ def banner(simulator: Simulator) -> str:
         f"  {FAILED_EXPORT:<22}already failed\n"
         f"Mode agent, project-id {DEMO_PROJECT}, job-id:\n"
         f"{agents}"
+        f"In a workflow, commit {COMMIT}, GITHUB_REPOSITORY:\n"
+        f"{repositories}"
         "\nCtrl-C stops the simulator. Each request gets a line here:\n"
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from admin_api_simulator.github import COMMIT, CREATOR
 from admin_api_simulator.github_markdown import page_html
 from admin_api_simulator.jobs import DEMO_PROJECT
 from admin_api_simulator.runner import ActionRun, run_action
@@ -17,6 +18,7 @@ from admin_api_simulator.simulator import Simulator
 
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
 PAGE = Path("demo", "summary.html")
+DEPLOY_SECONDS = 5.0
 EXPORT_SECONDS = 3.0
 AGENT_SECONDS = 1.0
 PAGES = 412
@@ -30,12 +32,14 @@ RESULT_KEYS = ("domain", "status", "sitePath", "failureReason")
 class Scene:
     """One run of the demo.
 
+    - `repository`: one of the simulated GitHub's, in which the platform deploys a commit; the run waits for it.
     - `cut`: a regular expression for lines of the log that are only counted.
     - `outputs`: the outputs to show, which the run must set. `failure_reason`: the expected one, None for a successful run.
     """
 
     title: str
     inputs: Mapping[str, str]
+    repository: str | None = None
     cut: str | None = None
     outputs: Sequence[str]
     failure_reason: str | None = None
@@ -48,9 +52,10 @@ class Scene:
 
 SCENES = (
     Scene(
-        title="One domain",
-        inputs={"domain": "docs.example.com", "site-path": "site"},
-        outputs=("status", "bundleUrl", "sitePath"),
+        title="A merged commit",
+        inputs={"domain": "docs.example.com", "site-path": "site", "commit": COMMIT},
+        repository="demo/deployed",
+        outputs=("deployedCommit", "bundleUrl", "sitePath"),
     ),
     Scene(
         title="Several domains, one fails",
@@ -73,7 +78,9 @@ def main(*, out: TextIO | None = None) -> int:
     summaries = {}
     unexpected = []
     with (
-        Simulator(export_seconds=EXPORT_SECONDS, agent_seconds=AGENT_SECONDS, pages=PAGES) as platform,
+        Simulator(
+            deploy_seconds=DEPLOY_SECONDS, export_seconds=EXPORT_SECONDS, agent_seconds=AGENT_SECONDS, pages=PAGES
+        ) as platform,
         tempfile.TemporaryDirectory(prefix="demo-workspace-") as workspace,
     ):
         _write(out, f"The action runs {len(SCENES)} times on a simulated platform at {platform.base_url}")
@@ -99,10 +106,12 @@ def main(*, out: TextIO | None = None) -> int:
 def _play(scene: Scene, platform: Simulator, workspace: Path, out: TextIO) -> ActionRun:
     log = RunnerLog(lambda line: _write(out, _shortened(f"   {line}")), cut=scene.cut)
     intervals = {"poll-interval": POLL_INTERVAL, "max-poll-interval": POLL_INTERVAL}
+    deployment = {"github-token": platform.token, "deployment-creator": CREATOR} if scene.repository else {}
     run = run_action(
-        {"base-url": platform.base_url, "admin-key": platform.key, **intervals, **scene.inputs},
+        {"base-url": platform.base_url, "admin-key": platform.key, **intervals, **scene.inputs, **deployment},
         entrypoint=ENTRYPOINT,
         workspace=workspace,
+        env={"GITHUB_API_URL": platform.github_url, "GITHUB_REPOSITORY": scene.repository or ""},
         timeout_seconds=LONGEST_RUN_SECONDS,
         on_line=log.show,
     )

@@ -10,11 +10,21 @@ from typing import Literal, get_args
 from admin_api_simulator.recording import normalized
 from admin_api_simulator.responses import Framing, Response
 
-Operation = Literal["start_export", "read_export", "make_bundle", "read_agent_job", "download"]
+Operation = Literal[
+    "start_export",
+    "read_export",
+    "make_bundle",
+    "read_agent_job",
+    "download",
+    "list_deployments",
+    "read_deployment",
+    "compare_commits",
+]
 Cut = Literal["before_response", "in_headers", "in_body"]
 
 OPERATIONS: tuple[str, ...] = get_args(Operation)
-DOMAIN_OPERATIONS = frozenset(OPERATIONS) - {"read_agent_job"}
+GITHUB_OPERATIONS = frozenset({"list_deployments", "read_deployment", "compare_commits"})
+DOMAIN_OPERATIONS = frozenset(OPERATIONS) - GITHUB_OPERATIONS - {"read_agent_job"}
 CUTS: tuple[str, ...] = get_args(Cut)
 FRAMINGS: tuple[str, ...] = get_args(Framing)
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})

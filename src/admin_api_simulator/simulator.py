@@ -1,4 +1,4 @@
-"""The simulated platform: API and storage on two ports, served in a thread."""
+"""The simulated platform and GitHub: API, storage and GitHub's API on three ports, served in a thread."""
 
 import asyncio
 import os
@@ -20,6 +20,7 @@ from admin_api_simulator.api import Api, Override
 from admin_api_simulator.bundles import BundleStore
 from admin_api_simulator.clock import Clock
 from admin_api_simulator.faults import Fault, FaultScript, Operation
+from admin_api_simulator.github import COMMITS, GitHub
 from admin_api_simulator.jobs import DEMO_PROJECT, ExportPlan, JobStore
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest, request_on_the_wire
@@ -29,6 +30,7 @@ from admin_api_simulator.tls import serve_tls
 from admin_api_simulator.wire import Reply, Service, Wire
 
 DEFAULT_KEY = "simulated-admin-key"
+DEFAULT_TOKEN = "simulated-github-token"  # noqa: S105 - the same for everybody
 LONGEST_LINE_BYTES = 1 << 20
 SHUTDOWN_SECONDS = 0.05
 TURNS_TO_CLOSE = 5  # an aborted transport closes its socket in later turns of the event loop
@@ -42,8 +44,9 @@ class Simulator:
     - `pages`: number of pages of an exported site. `asset_bytes`: size of an additional incompressible file in the bundle.
     - `archive`: `tar.gz`, `tar` or `zip`. `link_seconds`: how long a bundle link is valid.
     - `job_ids`: ids of the first exports. `max_jobs`: maximum unfinished exports; a start above it gets 429.
-    - `tls=True`: both ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
-    - `host`, `port`, `storage_port`: where to listen; port 0 is any free port.
+    - `token`, `deploy_seconds`, `commits`: GitHub's token, how long a deployment takes, and the history of each repository.
+    - `tls=True`: all ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
+    - `host`, `port`, `storage_port`, `github_port`: where to listen; port 0 is any free port.
     - `clock`: a clock of the caller's. `keep_requests=False`: `requests` stays empty, in a run whose memory is measured.
     """
 
@@ -60,16 +63,20 @@ class Simulator:
         link_seconds: float = 3600.0,
         job_ids: Sequence[str] = (),
         max_jobs: int | None = None,
+        token: str = DEFAULT_TOKEN,
+        deploy_seconds: float = 0.3,
+        commits: Sequence[str] = COMMITS,
         tls: bool = False,
         ca_file: Path | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         storage_port: int = 0,
+        github_port: int = 0,
         clock: Clock | None = None,
         keep_requests: bool = True,
     ) -> None:
         clock = clock or Clock()
-        self.key = key
+        self.key, self.token = key, token
         self._jobs = JobStore(
             clock=clock,
             export_seconds=export_seconds,
@@ -89,13 +96,14 @@ class Simulator:
             storage_url=lambda: self.storage_url,
             max_jobs=max_jobs,
         )
+        self.github = GitHub(clock=clock, token=token, deploy_seconds=deploy_seconds, commits=commits)
         self._faults = FaultScript()
         self._wire = Wire(faults=self._faults, key=key, keep_requests=keep_requests)
         self._tls = tls
         self._ca_file = ca_file
         self._host = host
-        self._requested_ports = (port, storage_port)
-        self._addresses: tuple[str, str] | None = None
+        self._requested_ports = (port, storage_port, github_port)
+        self._addresses: tuple[str, ...] | None = None
         self.ca_path: Path | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._running: _Running | None = None
@@ -111,9 +119,8 @@ class Simulator:
             for listening in sockets:
                 listening.close()
             raise
-        self._addresses = (self._address(sockets[0]), self._address(sockets[1]))
-        services: list[tuple[socket.socket, Service]] = [(sockets[0], self._api), (sockets[1], self._storage)]
-        self._running = _Running(wire=self._wire, services=services, ssl_context=ssl_context)
+        self._addresses = tuple(map(self._address, sockets))
+        self._running = _Running(wire=self._wire, services=[*zip(sockets, self._services, strict=True)], ssl_context=ssl_context)
         return self
 
     def _serve_tls(self) -> ssl.SSLContext:
@@ -121,9 +128,9 @@ class Simulator:
         self.ca_path = self._ca_file or Path(self._folder.name) / "ca.pem"
         return serve_tls(self._host, ca_file=self.ca_path)
 
-    def open(self, *, api: str, storage: str) -> Self:
-        """Serve at two made-up addresses, such as `https://api.example.com`, without sockets: only `reply` answers."""
-        self._addresses = (api, storage)
+    def open(self, *, api: str, storage: str, github: str) -> Self:
+        """Serve at made-up addresses, such as `https://api.example.com`, without sockets: only `reply` answers."""
+        self._addresses = (api, storage, github)
         return self
 
     def reply(
@@ -173,6 +180,11 @@ class Simulator:
     def storage_url(self) -> str:
         """The storage's address."""
         return self._started_addresses()[1]
+
+    @property
+    def github_url(self) -> str:
+        """The address of GitHub's API."""
+        return self._started_addresses()[2]
 
     @property
     def requests(self) -> list[RecordedRequest]:
@@ -243,18 +255,21 @@ class Simulator:
 
     def _service_of(self, url: str) -> tuple[Service, str]:
         """Return what responds at an address, and the request's target."""
-        services: dict[str, Service] = dict(zip(self._started_addresses(), (self._api, self._storage), strict=True))
-        parts = urlsplit(url)
-        address = f"{parts.scheme}://{parts.netloc}"
-        if address not in services:
-            raise ValueError(f"{url} is at neither address of the platform")
+        services = dict(zip(self._started_addresses(), self._services, strict=True))
+        address = next((address for address in services if url.startswith(f"{address}/")), None)
+        if address is None:
+            raise ValueError(f"{url} is at no address of the simulator")
         return services[address], url.removeprefix(address)
+
+    @property
+    def _services(self) -> tuple[Service, ...]:
+        return (self._api, self._storage, self.github)
 
     def _address(self, listening: socket.socket) -> str:
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"{'https' if self._tls else 'http'}://{host}:{listening.getsockname()[1]}"
 
-    def _started_addresses(self) -> tuple[str, str]:
+    def _started_addresses(self) -> tuple[str, ...]:
         if self._addresses is None:
             raise RuntimeError("the simulator has not been started")
         return self._addresses
@@ -314,7 +329,7 @@ class _Running:
                 await asyncio.sleep(0)
 
 
-def _listen(host: str, ports: tuple[int, int]) -> list[socket.socket]:
+def _listen(host: str, ports: Sequence[int]) -> list[socket.socket]:
     family, _, _, _, (address, *_) = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
     sockets: list[socket.socket] = []
     for port in ports:

@@ -19,7 +19,7 @@ LOCK = Path(__file__).parents[2] / "requirements" / "demo.txt"
 
 def test_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for constant, value in {"EXPORT_SECONDS": 0.3, "AGENT_SECONDS": 0.1, "POLL_INTERVAL": "100ms"}.items():
+    for constant, value in {"DEPLOY_SECONDS": 0.0, "EXPORT_SECONDS": 0.3, "AGENT_SECONDS": 0.1, "POLL_INTERVAL": "100ms"}.items():
         monkeypatch.setattr(demo, constant, value)
     out = io.StringIO()
 
@@ -28,7 +28,14 @@ def test_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     lines = out.getvalue().splitlines()
     assert (code, (tmp_path / "demo" / "summary.html").exists()) == (0, True)
     assert (35 <= len(lines) <= 45, max(map(len, lines)) <= 130) == (True, True)
-    for text in ("Unpacked ", "failed: job-failed", "Error: ", '"failureReason": "job-failed"', "prLink = https://"):
+    for text in (
+        "serves 2222222",
+        "Unpacked ",
+        "failed: job-failed",
+        "Error: ",
+        '"failureReason": "job-failed"',
+        "prLink = https://",
+    ):
         assert text in out.getvalue()
 
 
