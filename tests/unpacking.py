@@ -20,7 +20,6 @@ LIMITS: Final = {
     (archives, "MAX_ENTRIES"): 400,
     (archives, "MAX_STREAM_BYTES"): 4 << 20,
     (trees, "MAX_UNPACKED_BYTES"): 1 << 20,
-    (trees, "MAX_SEEN"): 5000,
 }
 """Lower limits than the real ones, which would take gigabytes."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from .api.admin_api import AdminApi
 from .clock import Clock
 from .events import Events
+from .github.deployments import Deployments
 from .http.client import HttpClient
 from .outputs import Outputs
 
@@ -18,3 +19,4 @@ class Context:
     api: AdminApi
     outputs: Outputs
     events: Events
+    github: Deployments | None = None

@@ -52,6 +52,14 @@ UNREACHABLE: Final = Advice(
     cause="The host or port in `base-url` is mistyped, or the platform or the network between it and this runner is down.",
     remedy="Check `base-url` and the platform's status page, and run the workflow again.",
 )
+GITHUB_DOWN: Final = Advice(
+    cause="GitHub or the network is down, or this repository's workflows send more requests than GitHub allows.",
+    remedy="Check GitHub's status page and run the workflow again, or allow more time with `commit-timeout`.",
+)
+GITHUB_PERMISSIONS: Final = Advice(
+    cause="The token cannot read the repository's deployments or commits, or `commit` is not in this repository.",
+    remedy="Pass `github.token`, and give the job the permissions `contents: read` and `deployments: read`.",
+)
 
 DENIED: Final = Advice(
     cause=f"The container is not allowed to write there. Likely causes: {DENIED_BY}.",
@@ -99,6 +107,18 @@ class InvalidInput(ActionError):
 
     failure_reason = "invalid-input"
     default_remedy = "Correct the inputs of the step. No request was made."
+
+
+class NotDeployed(ActionError):
+    """The platform did not serve the commit within `commit-timeout`, or GitHub did not say what it serves."""
+
+    failure_reason = "not-deployed"
+
+
+class GitHubUnavailable(NotDeployed):
+    """GitHub returned a temporary error, and may have asked to wait before the next request."""
+
+    retry_after_seconds = 0.0
 
 
 class Unauthorized(ActionError):

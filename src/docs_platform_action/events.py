@@ -15,8 +15,8 @@ class Events(Protocol):
     def job_known(self, job: Job) -> None:
         """Announce that the platform's job is known: started or collected, and not read yet."""
 
-    def not_waiting(self, job: Job) -> None:
-        """Announce that the run does not wait for the job, because `wait` is `false`."""
+    def noted(self, job: Job, text: str, *, is_live: bool = False) -> None:
+        """Announce something in one line, unless it is the same as the last one. Of several jobs, only some are shown at once."""
 
     def status_read(self, job: Job) -> None:
         """Announce a new reading of the job."""
@@ -27,7 +27,7 @@ class Events(Protocol):
     def retrying(
         self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float, is_limit: bool = False
     ) -> None:
-        """Announce an outage of `API` or `STORAGE`, or a limit for starts. An infinite budget lasts while other jobs run."""
+        """Announce an outage of a server, such as `API`, or a limit for starts. An infinite budget lasts while other jobs run."""
 
     def recovered(self, job: Job, server: str, *, after_seconds: float, is_limit: bool = False) -> None:
         """Announce the end of an outage, or that a start was accepted that had exceeded a limit."""
@@ -53,17 +53,11 @@ class Events(Protocol):
     def downloaded(self, job: Job) -> None:
         """Announce that the download is complete."""
 
-    def archive_saved(self, job: Job) -> None:
-        """Announce that the archive is saved at `bundle-path`."""
-
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:
         """Announce the number of unpacked files, and their size in bytes."""
 
     def unpacked(self, job: Job) -> None:
         """Announce that the site is at `site-path`."""
-
-    def values_written(self, job: Job) -> None:
-        """Announce that the Helm values file is written."""
 
     def warning(self, job: Job, lines: Sequence[str]) -> None:
         """Announce a warning, whose first line is its title."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from .errors import ActionError, Cancelled, InvalidInput
-from .models import UNUSABLE, AgentJob, Bundle, Downloaded, ExportJob
+from .models import UNUSABLE, AgentJob, Bundle, Deployment, Downloaded, ExportJob
 from .text import format_clock
 
 DONE: Final = "done"
@@ -16,6 +16,7 @@ CANCELLED: Final = "cancelled"
 NOT_STARTED: Final = "not started"
 VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)  # in the order in which they are counted
 
+DEPLOYMENT: Final = "deployed"
 QUEUE: Final = "queued"
 RUN: Final = "exported"
 BUNDLE: Final = "packed"
@@ -66,6 +67,8 @@ class Job:
     project_id: str | None = None
     job_id: str | None = None
     masks_bundle_url: bool = False
+    deployed: Deployment | None = None  # what the platform served when the export was started
+    deployed_later: Deployment | None = None  # what it served at the end, if that is another one
     reading: ExportJob | AgentJob | None = None  # the last one
     link: Bundle | None = None
     has_short_link: bool = False  # also after a new one was made
@@ -101,7 +104,8 @@ class Job:
         """Record a reading of the job."""
         self.reading = reading
         # the first phase began with the wait, and a phase of which only the end was seen began after the previous reading
-        is_first, previous_at = not self.phases, self.last_read_at if self.last_read_at is not None else self.waiting_since
+        is_first = self.last_read_at is None
+        previous_at = self.waiting_since if is_first else self.last_read_at
         since = previous_at if previous_at is not None and (reading.has_ended or is_first) else now
         if isinstance(reading, ExportJob):
             self.start_phase(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
@@ -235,6 +239,7 @@ class Job:
             "mode": self.mode,
             "domain": self.domain,
             "projectId": self.project_id,
+            "deployedCommit": self.deployed.commit if self.deployed else None,
             "jobId": self.job_id,
             "status": self.status,
             "bundleUrl": link.url if link else None,

@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 from requests.utils import get_environ_proxies
 
 from .api.admin_api import AdminApi
-from .api.client import ApiClient
 from .clock import Clock
 from .context import Context
 from .errors import ActionError, InternalError, internal_error
-from .events import Events
+from .github.client import GitHubClient
+from .github.deployments import Deployments
+from .http.api_client import ApiClient
 from .http.client import HttpClient
 from .http.pacing import Pacer
 from .http.transport import Transport
@@ -57,7 +58,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
     reader = Reader(environ, in_workflow=in_workflow)
-    console.mask(reader.keys)
+    console.mask(reader.secrets)
     output_file = _path(environ, "GITHUB_OUTPUT")
     env_file = _path(environ, "OUTPUT_ENV_FILE") if output_file is None else None
     outputs = Outputs(output_file, console.redactor, env_file=env_file)
@@ -100,7 +101,6 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     if output_file is None:
         console.print_outputs(outputs.printable)
     with console.bugs_as_warnings("An error annotation"):
-        console.warn_of_size(outputs.values["results"])
         annotate_failures(console, jobs)
     summary = Summary(jobs=jobs, console=console, now=clock.now(), monotonic=now, duration_seconds=now - started_at)
     with console.bugs_as_warnings("The job summary"):
@@ -108,9 +108,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
 
 
-def _context_for(
-    settings: Settings, jobs: Sequence[Job], clock: Clock, events: Events, outputs: Outputs, redactor: Redactor
-) -> Context:
+def _context_for(settings: Settings, jobs: list[Job], clock: Clock, log: Log, outputs: Outputs, redactor: Redactor) -> Context:
     client = HttpClient(
         transport=Transport(create_ssl_context(settings.ca_bundle)),
         clock=clock,
@@ -122,10 +120,20 @@ def _context_for(
         pacer=Pacer(clock),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
-        events=events,
+        events=log,
         jobs=jobs,
     )
-    return Context(clock=clock, client=client, api=api, outputs=outputs, events=events)
+    github = None
+    if (wanted := settings.deployment) is not None:
+        token_client = ApiClient(client, base_url=wanted.github_api_url, key=wanted.github_token)
+        github = Deployments(
+            GitHubClient(client=token_client, repository=wanted.github_repository, clock=clock, events=log),
+            commit=wanted.commit,
+            creator=wanted.deployment_creator,
+            environment=wanted.deployment_environment,
+            repository_url=f"{wanted.github_server_url}/{wanted.github_repository}",
+        )
+    return Context(clock=clock, client=client, api=api, outputs=outputs, events=log, github=github)
 
 
 def _proxies_for(url: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import ClassVar, Final, Self, TypeGuard
@@ -15,6 +15,7 @@ from .errors import IN_FRONT, BadResponse
 
 API: Final = "API"
 STORAGE: Final = "storage"
+GITHUB: Final = "GitHub"
 
 MAX_TEXT_LENGTH: Final = 1000
 
@@ -57,21 +58,6 @@ class ExportJob:
     def has_ended(self) -> bool:
         """Whether the job has ended. A job with an unknown status is still running."""
         return self.status in {self.COMPLETED, self.FAILED}
-
-
-@dataclass(frozen=True, kw_only=True)
-class StartedExport:
-    """The response to a start request."""
-
-    job_id: str
-    status: str | None = None
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, object]) -> Self:
-        """Read the response to a start request. Raises `ValueError` if it has no valid `jobId`."""
-        if (job_id := read_job_id(body)) is None:
-            raise ValueError("`jobId` is missing or invalid")
-        return cls(job_id=job_id, status=_text(body, "status"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +132,57 @@ class AgentJob:
         return self.status in {self.COMPLETED, self.ARCHIVED, self.FAILED}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """A deployment of a commit that an account has reported to GitHub. `link` is where its state is explained.
+
+    Source: GitHub's REST API, deployments and their statuses.
+    """
+
+    id: int
+    commit: str
+    commit_url: str
+    creator: str
+    environment: str
+    is_transient: bool
+    state: str = "pending"
+    link: str | None = None
+
+    LIVE: ClassVar[str] = "success"
+    FAILED: ClassVar[tuple[str, ...]] = ("failure", "error")
+    OVER: ClassVar[tuple[str, ...]] = (*FAILED, "inactive")  # it cannot succeed any more
+
+    @classmethod
+    def from_json(cls, body: object, repository_url: str) -> Self | None:
+        """Read an item of the list of deployments, if it has an `id` and a `sha`."""
+        if not isinstance(body, dict) or not isinstance(body.get("id"), int) or (commit := _text(body, "sha")) is None:
+            return None
+        return cls(
+            id=body["id"],
+            commit=commit,
+            commit_url=f"{repository_url}/commit/{commit}",
+            creator=_text(body.get("creator"), "login") or "",
+            environment=_text(body, "environment") or "",
+            is_transient=body.get("transient_environment") is True,
+        )
+
+    def with_status(self, body: object) -> Self:
+        """Return the deployment with a status, an item of the list of its statuses."""
+        links = (_text(body, name) or "" for name in ("log_url", "target_url", "environment_url"))
+        return replace(self, state=_text(body, "state") or self.state, link=next(filter(is_web_address, links), None))
+
+    @property
+    def name(self) -> str:
+        """The short name of its commit."""
+        return self.commit[:7]
+
+    @property
+    def description(self) -> str:
+        """What completes "Its deployment …", where it is not live."""
+        ended = "has failed" if self.state in self.FAILED else "has been replaced"
+        return ended if self.state in {self.LIVE, *self.OVER} else f"is {self.state.replace('_', ' ')}"
+
+
 def read_error(body: object) -> str | None:
     """Read the reason in an error response, wherever it stands; one that only repeats a status, if there is no other."""
     reasons = [*dict.fromkeys(itertools.islice(reasons_in(body), 3))] if isinstance(body, dict) else []
@@ -164,6 +201,13 @@ def reasons_in(value: object, depth: int = 0) -> Iterator[str]:
         place = ".".join(map(str, value["loc"][:_MAX_DEPTH])) + ": " if isinstance(value.get("loc"), list) else ""
         for name in known if known or not depth else value:
             yield from (f"{place if known else f'{name}: '}{reason}" for reason in reasons_in(value[name], depth + 1))
+
+
+def read_started(body: Mapping[str, object]) -> tuple[str, str | None]:
+    """Read the job's id and, if it is there, its status in the response to a start request. Raises `ValueError` without an id."""
+    if (job_id := read_job_id(body)) is None:
+        raise ValueError("`jobId` is missing or invalid")
+    return job_id, _text(body, "status")
 
 
 def read_job_id(body: object) -> str | None:

@@ -21,6 +21,7 @@ from .redaction import HIDDEN, Redactor
 
 # the keys of a job's result that are also outputs of a step with one job
 OUTPUTS_OF_ONE_JOB: Final = (
+    "deployedCommit",
     "jobId",
     "status",
     "pageCount",
@@ -73,10 +74,10 @@ class Outputs:
                 tempfile.TemporaryFile(dir=self._env_file.parent).close()
 
     def write_job_id(self, job: Job) -> None:
-        """Write `jobId` early: the runner reads the file even after a cancel. Raises `InternalError` if it cannot be written."""
+        """Write `jobId` and `deployedCommit` early: the runner reads the file even after a cancel. Raises `InternalError`."""
         with self._lock:
             if self._file is not None and not self._is_closed:  # a cancel may leave a thread that knows the id late
-                self._append(_texts({"jobId": job.job_id}))
+                self._append(_texts({"deployedCommit": job.deployed.commit if job.deployed else None, "jobId": job.job_id}))
 
     def write_all(self, jobs: Sequence[Job], *, now: float, duration_seconds: float) -> None:
         """Write every output. If they cannot be written, the first job that has not failed fails."""

@@ -7,7 +7,9 @@ import stat
 import pytest
 
 from admin_api_simulator import ExportPlan, Simulator
-from tests.container.runner import GRACE_SECONDS, Runner
+from admin_api_simulator.faults import GITHUB_OPERATIONS
+from admin_api_simulator.github import COMMIT, CREATOR
+from tests.container.runner import FIXED_VARIABLES, GRACE_SECONDS, Runner
 from tests.engine import docker
 from tests.keys import ADMIN_KEY
 
@@ -82,10 +84,14 @@ def test_files_and_variables_of_the_workflow_have_no_effect(runner: Runner) -> N
     with Simulator(key=ADMIN_KEY, tls=True, export_seconds=0.3, host="127.0.0.1") as platform:
         assert platform.ca_path is not None
         shutil.copy(platform.ca_path, runner.workspace / "ca.pem")
-        ended = runner.start(export_of("docs.example.com", platform, ca_bundle="ca.pem"), env=env).wait()
+        platform.github.add(COMMIT, repository=FIXED_VARIABLES["GITHUB_REPOSITORY"])
+        env |= {"GITHUB_API_URL": platform.github_url}
+        commit = {"commit": COMMIT, "github_token": platform.token, "deployment_creator": CREATOR}
+        ended = runner.start(export_of("docs.example.com", platform, ca_bundle="ca.pem", **commit), env=env).wait()
 
     assert ended.end == (0, None), ended.stdout
-    assert {request.headers.get("Authorization") for request in platform.requests} == {f"Bearer {ADMIN_KEY}"}
+    sent = {(request.operation in GITHUB_OPERATIONS, request.headers.get("Authorization")) for request in platform.requests}
+    assert sent == {(False, f"Bearer {ADMIN_KEY}"), (True, f"Bearer {platform.token}")}
 
 
 @pytest.mark.parametrize(("signal", "exit_code"), [("SIGINT", 130), ("SIGTERM", 143)])

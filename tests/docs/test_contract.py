@@ -12,7 +12,7 @@ from docs_platform_action.errors import ActionError, Cancelled
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.inputs.table import INPUTS, Input
 from docs_platform_action.job import Delivered, Job
-from docs_platform_action.models import AgentJob, Bundle, Downloaded, ExportJob
+from docs_platform_action.models import AgentJob, Bundle, Deployment, Downloaded, ExportJob
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.signals import SIGNALS
@@ -25,13 +25,13 @@ MISTAKES = ROOT / "tests" / "workflow" / "workflows" / "mistakes.yml"
 WORKFLOWS = {*(ROOT / "examples").glob("*.yml"), *(ROOT / "tests").glob("*/workflows/*.yml")} - {MISTAKES}
 PAGES = [page for page in markdown_pages() if re.search(r"docs-platform-action@|steps\.\w+\.outputs", page.read_text("utf-8"))]
 RESULT_KEYS = (
-    *("mode", "domain", "projectId", "jobId", "status", "bundleUrl", "expiresAt", "pageCount"),
+    *("mode", "domain", "projectId", "deployedCommit", "jobId", "status", "bundleUrl", "expiresAt", "pageCount"),
     *("bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"),
     *("prLink", "repository", "ref", "model", "createdAt", "archivedAt"),
     *("durationSeconds", "failureReason", "message"),
 )
 FAILURE_REASONS = (
-    *("invalid-input", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "too-few-pages"),
+    *("invalid-input", "not-deployed", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "too-few-pages"),
     *("no-pull-request", "timeout", "unavailable", "bad-response", "start-unconfirmed", "download-failed"),
     *("invalid-bundle", "cancelled", "internal-error"),
 )
@@ -40,6 +40,7 @@ JOBS = (
         mode=Mode.EXPORT,
         domain="docs.example.com",
         job_id="se_1",
+        deployed=Deployment.from_json({"id": 1, "sha": "9f8e7d6"}, "https://github.example.com/octo/docs"),
         reading=ExportJob(status="completed", page_count=412),
         link=Bundle(url="https://storage.example.com/b", expires_at="2026-05-04T15:04:00Z"),
         delivered=Delivered(
@@ -86,6 +87,7 @@ def test_an_input_is_described_with_its_modes_unless_it_belongs_to_all(row: Inpu
     named = {*re.findall(r"`(\w+)`", " ".join(re.findall(r"Modes? (`[^:]*): ", described["description"])))}
 
     assert {*described} <= {"description", "default", "required"}
+    assert "${{" not in described["description"]  # the runner refuses expressions there
     assert named == ({*row.modes} if len(row.modes) < len(Mode) else set())
 
 
@@ -115,11 +117,10 @@ def test_a_job_in_results_has_the_promised_keys_and_the_types_of_the_reference()
         assert {name: shown[name][1] for name in types} == types
 
 
-def test_the_failure_reasons_are_those_of_the_contract_and_the_readme_has_a_remedy_for_each() -> None:
+def test_the_failure_reasons_are_those_of_the_contract_and_the_reference_has_a_remedy_for_each() -> None:
     assert tuple(kind.failure_reason for kind in ActionError.__subclasses__()) == FAILURE_REASONS
-    listed = rows(README, "When it fails")
-    assert tuple(listed) == FAILURE_REASONS
-    assert all(all(cells) for cells in listed.values())
+    assert all(all(cells) for cells in rows(REFERENCE, "Failure reasons").values())
+    assert {*rows(README, "When it fails")} < {*FAILURE_REASONS}
 
 
 def described(about: dict[str, str]) -> tuple[str, str]:

@@ -58,5 +58,5 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
     section = PAGE.partition("\n## What it reads from the environment\n")[2].partition("\n## ")[0]
     named = {name for name in re.findall(r"`([A-Z_]+)`", section) if not name.endswith("_PROXY")}  # not for a loopback host
     assert exit_code == 1
-    declared = {f"INPUT_{name.upper()}" for name in given} | {"INPUT_ADMIN_KEY"}  # the key's other form
+    declared = {f"INPUT_{name.upper()}" for name in given} | {"INPUT_ADMIN_KEY", "INPUT_GITHUB_TOKEN"}  # the secrets' other forms
     assert environment.read_names - declared == named

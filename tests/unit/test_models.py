@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from docs_platform_action.errors import BadResponse
-from docs_platform_action.models import MAX_TEXT_LENGTH, AgentJob, Bundle, ExportJob, StartedExport, read_error, read_job_id
+from docs_platform_action.models import MAX_TEXT_LENGTH, AgentJob, Bundle, ExportJob, read_error, read_job_id, read_started
 from tests.unit.fakes import AGENT_JOB
 
 LINK = "https://s.example.com/b?sig=1"
@@ -26,10 +26,10 @@ class TestJobIds:
         assert read_job_id({"jobId": value}) == expected
 
     def test_a_start_needs_one_and_its_status_is_optional(self) -> None:
-        assert StartedExport.from_json({"jobId": 7, "status": " queued "}) == StartedExport(job_id="7", status="queued")
-        assert StartedExport.from_json({"jobId": "a", "status": 3}).status is None
+        assert read_started({"jobId": 7, "status": " queued "}) == ("7", "queued")
+        assert read_started({"jobId": "a", "status": 3}) == ("a", None)
         with pytest.raises(ValueError, match="jobId"):
-            StartedExport.from_json({"status": "queued"})
+            read_started({"status": "queued"})
 
 
 class TestExports:

@@ -9,12 +9,14 @@ import re
 import ssl
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
 from admin_api_simulator import ExportPlan, Fault, Simulator
+from admin_api_simulator.github import COMMIT, CREATOR, OLDER
+from admin_api_simulator.simulator import DEFAULT_TOKEN
 from docs_platform_action import main
 from docs_platform_action.bundle import staging
 from docs_platform_action.bundle.pipe import Pipe
@@ -56,6 +58,7 @@ INPUTS: Final[tuple[Inputs, ...]] = (
     *({"wait": "x"}, {"start_options": "{"}, {"start_options": '{"domain": "other.example.com"}'}),
     *({"max_parallel": "0"}, {"min_pages": "0"}, {"poll_interval": "45s"}),
     {"job_id": "aj_1", "project_id": "prj_1"},
+    *({"commit": "main"}, {"commit": COMMIT}),
     {**COLLECT, **SEVERAL},
     *({"export_version": "v1"}, {"min_pagse": "100"}),
     *({"site_path": path} for path in ("../site", "a\nb", "$RUNNER_TEMP/site", ".\\site", "circle/site", "full", ".")),
@@ -106,7 +109,6 @@ VARIABLE: Final = (
 )
 """What differs between errors of a kind: names, bytes, kinds of files, and what a library or the storage says."""
 
-SLOW: Final = {"tar with links that fan out"}  # takes seconds to refuse with the real limits
 UNTRUSTED: Final = {10: "certificate has expired", 62: "Hostname mismatch", 18: "self-signed certificate"}
 
 
@@ -211,10 +213,38 @@ def _without_names(text: str) -> str:
 def _errors(runs: Runs) -> Iterator[ActionError]:
     yield from (runs.failure({**EXPORT, **inputs}) for inputs in INPUTS)
     yield from _of_the_api(runs)
+    yield from _of_github(runs)
     yield from _of_jobs(runs)
     yield from _of_the_bundle(runs)
     yield from _of_the_system(runs)
     yield from _cancelled()
+
+
+def _of_github(runs: Runs) -> Iterator[ActionError]:
+    """Yield why a run did not find its commit: by what is deployed, and by GitHub's responses."""
+    inputs = {**EXPORT, "commit": COMMIT, "github_token": DEFAULT_TOKEN, "deployment_creator": CREATOR}
+    deployments: tuple[Sequence[tuple[str, Mapping[str, Any]]], ...] = (
+        [(OLDER, {}), (COMMIT, {"ends_as": "failure"})],
+        [(OLDER, {}), (COMMIT, {"seconds": 9999})],
+        [(OLDER, {})],
+        [(COMMIT, {"ends_as": "inactive"})],
+        [(COMMIT, {}), (COMMIT, {"environment": "preview"})],
+        [(COMMIT, {"environment": "github-pages", "creator": "github-actions[bot]"})],
+    )
+    for made in deployments:
+
+        def plan(simulator: Simulator, made: Sequence[tuple[str, Mapping[str, Any]]] = made) -> None:
+            for commit, options in made:
+                simulator.github.add(commit, **options)
+
+        yield runs.failure(inputs, plan)
+    for fault in (
+        Fault(status=403, json={"message": "Resource not accessible by integration"}),
+        Fault(status=429, json={}),
+        Fault(status=502, json={}),
+        Fault(body="<!doctype html>"),
+    ):
+        yield runs.faulty("list_deployments", fault, inputs)
 
 
 def _of_the_api(runs: Runs) -> Iterator[ActionError]:
@@ -270,8 +300,7 @@ def _of_jobs(runs: Runs) -> Iterator[ActionError]:
 
 def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
     yield from (runs.faulty("download", fault, SITE) for fault in DOWNLOAD)
-    refused = (archive for name, archive in ARCHIVES.items() if name not in SLOW)
-    yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in refused)
+    yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in ARCHIVES.values())
     yield runs.failure(SITE, trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError())
     with mock.patch.object(Pipe, "start", side_effect=RuntimeError):
         yield runs.failure(SITE)

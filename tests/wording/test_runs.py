@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from admin_api_simulator import ExportPlan, Fault, Simulator
+from admin_api_simulator.github import COMMIT, CREATOR, NEWER, OLDER
+from admin_api_simulator.simulator import DEFAULT_TOKEN
 from tests.action import Inputs, run_virtually
 from tests.virtual_platform import VirtualPlatform
 from tests.virtual_time import VirtualClock
@@ -33,6 +35,12 @@ def _troubled(simulator: Simulator) -> None:
     simulator.script("download", Fault(stall_after_bytes=900_000), Fault(status=403))
 
 
+def _deployed(simulator: Simulator) -> None:
+    simulator.github.add(OLDER)
+    simulator.github.add(NEWER, seconds=70)
+    simulator.script("list_deployments", None, None, Fault(status=502))
+
+
 RUNS: Final = {
     "A site is delivered": Run(
         inputs={**SITE, "bundle-path": "docs.tar.gz", "values-file": "values.yaml"},
@@ -40,10 +48,15 @@ RUNS: Final = {
         with_summary=True,
     ),
     "The platform and the storage have an outage": Run(inputs=SITE, plan=_troubled, options={"asset_bytes": 2 * 1024**2}),
+    "A merged commit": Run(
+        inputs={**EXPORT, "commit": COMMIT, "github-token": DEFAULT_TOKEN, "deployment-creator": CREATOR},
+        plan=_deployed,
+        options={"export_seconds": 20, "job_ids": ["se_1"]},
+    ),
     "The export fails": Run(
         inputs={"domain": "failing.example.com"}, options={"export_seconds": 20, "job_ids": ["se_1"]}, with_summary=True
     ),
-    "Several domains": Run(inputs=SEVERAL, options={"export_seconds": 60, "job_ids": ["se_1"]}, with_summary=True),
+    "Several domains": Run(inputs=SEVERAL, options={"export_seconds": 60, "job_ids": ["se_1"]}),
     "The time is up": Run(inputs={**EXPORT, "timeout": "2m"}, options={"export_seconds": 9999, "job_ids": ["se_1"]}),
     "No waiting": Run(inputs={**EXPORT, "wait": "false"}, options={"job_ids": ["se_1"]}),
     "A pull request": Run(inputs={**AGENT, "job-id": "agent-pull-request"}, options={"agent_seconds": 40}),

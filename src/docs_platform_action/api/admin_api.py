@@ -13,16 +13,16 @@ from urllib.parse import quote
 from ..clock import Clock
 from ..errors import IN_FRONT, NETWORK, UNREACHABLE, ActionError, BadResponse, StartUnconfirmed, Unavailable, UnknownHost
 from ..events import Events
+from ..http.api_client import ApiClient
 from ..http.faults import NetworkError
 from ..http.pacing import Pacer
 from ..http.retry import Retry, TransientError, backoff_pauses
 from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
 from ..job import Job
-from ..models import API, AgentJob, Bundle, ExportJob, StartedExport
+from ..models import API, AgentJob, Bundle, ExportJob, read_started
 from ..text import format_approx, format_seconds
 from .answers import Answer, Call
-from .client import ApiClient
 
 T = TypeVar("T")
 
@@ -51,8 +51,8 @@ class AdminApi:
     is_host_known: bool = False  # as far as errors say, its name exists
     has_answered: bool = False  # with a successful response
 
-    def start_export(self, job: Job, options: Mapping[str, object]) -> StartedExport:
-        """Start a static export of a job's domain."""
+    def start_export(self, job: Job, options: Mapping[str, object]) -> tuple[str, str | None]:
+        """Start a static export of a job's domain; return the platform's id of the job and, if known, its status."""
         request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
         self.start_requests[job] = request
         read = partial(self._read_started, job=job)
@@ -181,9 +181,9 @@ class AdminApi:
         kind = UnknownHost if error.tolerance_seconds < math.inf else Unavailable
         return kind(summary, details=(*details, *error.details), request_id=error.request_id, **error.advice)
 
-    def _read_started(self, body: Mapping[str, object], *, job: Job) -> StartedExport:
-        started = StartedExport.from_json(body)
-        first = self.started_jobs.setdefault(started.job_id, job)  # atomic: of two threads, one is the first
+    def _read_started(self, body: Mapping[str, object], *, job: Job) -> tuple[str, str | None]:
+        started = read_started(body)
+        first = self.started_jobs.setdefault(started[0], job)  # atomic: of two threads, one is the first
         if first is not job:
             raise BadResponse(
                 f"the platform returned the job of {first.domain} for this domain, too",

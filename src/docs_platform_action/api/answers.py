@@ -9,12 +9,12 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from .. import errors
 from ..errors import ActionError, Advice, BadResponse
+from ..http.api_client import ApiClient, ApiResponse
 from ..http.faults import format_status
 from ..http.retry import TEMPORARY_STATUSES, TransientError
 from ..http.transport import Request, Timeouts
 from ..job import Job, inputs_to_collect
 from ..models import read_error, read_job_id, reasons_in
-from .client import ApiClient, ApiResponse
 
 T = TypeVar("T")
 

@@ -26,7 +26,6 @@ MAX_STREAM_BYTES: Final = MAX_UNPACKED_BYTES + MAX_ENTRIES * 4096  # of a tar ar
 START_BYTES: Final = tarfile.BLOCKSIZE  # that show what kind of archive a file is
 CHUNK_BYTES: Final = 1024**2  # large, because passing a chunk to another thread takes longer than decompressing 100 KiB
 MAX_HEADER_BYTES: Final = 1024**2  # of a tar archive between two entries: tarfile reads extended headers into memory
-MAX_DIRECTORY_BYTES: Final = 64 * 1024**2  # of a zip archive, which zipfile keeps in memory
 XZ_MEMORY_BYTES: Final = 128 * 1024**2  # `xz -9` needs 65 MiB
 
 ZIP_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")  # the first bytes of an archive, and of one without entries
@@ -243,7 +242,7 @@ def _begins_tar(start: bytes) -> bool:
 
 def zip_entries(file: BinaryIO) -> Generator[Entry]:
     """Yield the entries of a zip archive, in the order of its directory. Raises `InvalidBundle` and `OSError`."""
-    with _damage_explained(), zipfile.ZipFile(cast("BinaryIO", _ZipSource(file))) as archive:
+    with _damage_explained(), zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             name, mode = _name(info), info.external_attr >> 16 if info.create_system == _UNIX else 0
             if info.flag_bits & _ENCRYPTED:
@@ -279,21 +278,6 @@ def _name(info: zipfile.ZipInfo) -> str:
     with suppress(UnicodeDecodeError):
         return stored.decode()
     return name
-
-
-class _ZipSource:
-    """A file for `zipfile`, which reads all of the directory into memory."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
-
-    def read(self, size: int = -1) -> bytes:
-        if size > MAX_DIRECTORY_BYTES:
-            raise too_large(f"The directory of the zip archive is larger than {MAX_DIRECTORY_BYTES // 1024**2} MiB.")
-        data = self._file.read(size)
-        check_entries(data.count(b"PK\x01\x02"))  # with which each entry of the directory begins
-        return data
 
 
 def _content(read: Callable[[int], Chunk], size: int) -> Iterator[Chunk]:

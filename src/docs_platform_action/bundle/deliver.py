@@ -168,7 +168,7 @@ class Delivery:
             self.context.clock.cancellation.check()
             archive.publish()
             self.job.delivered = replace(self.job.delivered, bundle_path=self.settings.bundle_path.name)
-            self.context.events.archive_saved(self.job)
+            self.context.events.noted(self.job, f"Saved the archive to {self.settings.bundle_path.name}")
 
     def _warn_of_only_folder(self, site: str, folder: str) -> None:
         lines = [
@@ -207,7 +207,7 @@ class Delivery:
             self.context.clock.cancellation.check()
             file.publish()
         self.job.delivered = replace(self.job.delivered, values_file=target.name)
-        self.context.events.values_written(self.job)
+        self.context.events.noted(self.job, f"Wrote the Helm values file {target.name}")
 
     def _owner(self, target: OutputPath) -> Owner | None:
         return self.owners.setdefault(target.root, owner_of(target.root))

@@ -33,7 +33,7 @@ _PROXY: Final = Advice(
 
 _REQUEST_ID_HEADERS: Final = (
     *("X-Request-Id", "Request-Id", "X-Correlation-Id", "X-Amzn-RequestId"),
-    *("X-Amz-Request-Id", "X-Goog-Request-Id", "X-Ms-Request-Id"),
+    *("X-Amz-Request-Id", "X-Goog-Request-Id", "X-Ms-Request-Id", "X-GitHub-Request-Id"),
 )
 
 
@@ -66,10 +66,6 @@ class NetworkError(Exception):
             return _PROXY
         cause = "The server does not use TLS at this port. It may be a server for plain HTTP."
         return Advice(cause=cause, remedy=f"Correct the host and port in {address}.") if self.is_without_tls else None
-
-
-class ResponseTimeout(NetworkError):
-    """The total time of the exchange was up."""
 
 
 def translated(error: Exception, host: str, *, through_proxy: bool, maybe_processed: bool) -> Exception:

@@ -23,7 +23,7 @@ from urllib3.util import parse_url
 
 from ..clock import Clock
 from ..errors import NO_THREADS
-from .faults import ResponseTimeout, translated
+from .faults import NetworkError, translated
 from .retry import TransientError
 
 _PIECE_BYTES: Final = 256 * 1024
@@ -108,11 +108,11 @@ class Exchange:
             raise translated(item, self.host, through_proxy=self.proxy is not None, maybe_processed=self.request.maybe_processed)
         return item
 
-    def give_up(self) -> ResponseTimeout:
+    def give_up(self) -> NetworkError:
         """End the exchange because its time is up, and return the error that says so."""
         self.end()  # before the mark is read: the thread may be about to set it
         problem = "did not send a whole response" if self.request.maybe_processed else "could not be reached"
-        return ResponseTimeout(f"{self.host} {problem} in time", maybe_processed=self.request.maybe_processed)
+        return NetworkError(f"{self.host} {problem} in time", maybe_processed=self.request.maybe_processed)
 
 
 class Transport:

@@ -12,7 +12,7 @@ from ..errors import DENIED, DENIED_BY, InvalidInput
 from ..redaction import Redactor
 from ..text import as_sentence, join_errors
 from .paths import PLACEHOLDER, load_certificates, overlaps, resolve_targets
-from .settings import DeliverySettings, JobSettings, Mode, OutputPath, Settings, WaitSettings
+from .settings import CommitSettings, DeliverySettings, JobSettings, Mode, OutputPath, Settings, WaitSettings
 from .table import DEFAULTS, INPUTS, TARGETS
 from .validators import trimmed
 
@@ -24,16 +24,22 @@ ENV_FILE: Final = "OUTPUT_ENV_FILE"
 class Reader:
     """Reads the inputs of a step.
 
-    `keys` has both forms of the admin key, `warnings` is for the log.
+    `secrets` has both forms of the admin key and of the token, `warnings` is for the log.
     `mode` is `None` if there is no such mode.
     The runner passes everything in `with:`, `job-id` as `INPUT_JOB-ID` (source: actions/runner, Handler.cs). Outside a workflow
     `INPUT_JOB_ID` is the same input, because most shells cannot set a variable with a hyphen.
     """
 
     def __init__(self, environ: Mapping[str, str], *, in_workflow: bool) -> None:
-        self.keys = [*filter(None, (trimmed(environ.get(f"INPUT_ADMIN{mark}KEY", "")) for mark in "-_"))]
+        keys = _both_forms(environ, "ADMIN", "KEY")
+        self.secrets = [*keys, *_both_forms(environ, "GITHUB", "TOKEN")]
         self.warnings: list[str] = []
-        self._redactor = Redactor(self.keys)
+        self._redactor = Redactor(keys)
+        self._runner = {
+            "github-api-url": environ.get("GITHUB_API_URL") if in_workflow else None,
+            "github-repository": environ.get("GITHUB_REPOSITORY") if in_workflow else None,
+            "github-server-url": environ.get("GITHUB_SERVER_URL") or "https://github.com",
+        }
         self._errors: list[tuple[str, str]] = []  # each with the name of its input
         self._texts: dict[str, str] = {}
         self._values: dict[str, Any] = {}  # no entry for an input that is missing or invalid
@@ -67,7 +73,8 @@ class Reader:
             own = {**values, "domain": domain, **{name: values[name] and values[name][number] for name in TARGETS}}
             own["waiting"], own["delivery"] = _filled(WaitSettings, own), _filled(DeliverySettings, own)
             jobs.append(_filled(JobSettings, own))
-        return _filled(Settings, {**values, "jobs": tuple(jobs)})
+        deployment = _filled(CommitSettings, {**values, **self._runner}) if values["commit"] else None
+        return _filled(Settings, {**values, "jobs": tuple(jobs), "deployment": deployment})
 
     def _text(self, name: str) -> str:
         return self._texts.get(name) or DEFAULTS[name]
@@ -125,6 +132,13 @@ class Reader:
                 ("domain", f"lists {len(domains)} domains, but mode `collect` collects one job; set one domain, or none")
             )
             values["domain"] = domains[:1]
+        if mode == Mode.EXPORT and self._is_set("commit"):
+            for name, usual in (("github-token", "`${{ github.token }}`"), ("deployment-creator", "`docs-platform[bot]`")):
+                if not self._is_set(name):
+                    errors.append((name, f"missing; `commit` requires it, such as {usual}"))
+            if not all(self._runner.values()):
+                error = "works only in a workflow, whose runner sets GITHUB_REPOSITORY and GITHUB_API_URL; remove it"
+                errors.append(("commit", error))
         for row in INPUTS if values.get("wait") else ():  # else it has no effect anyway
             if row.needs and values.get(row.name) and not self._is_set(row.needs):
                 errors.append((row.name, f"has no effect without `{row.needs}`; set both, or remove `{row.name}`"))
@@ -148,6 +162,10 @@ class Reader:
 
     def _warn_of_no_effect(self) -> None:
         mode, waits = self._values["mode"], self._values["wait"]
+        if self._values["deployment-creator"] and not self._values["commit"]:  # both are empty in another mode
+            self.warnings.append(
+                "Input `deployment-creator` has no effect without `commit`: the run does not wait for a deployment."
+            )
         for row in filter(lambda row: self._is_set(row.name), INPUTS):
             effect = f"Input `{row.name}` has no effect"
             if mode not in row.modes:
@@ -170,6 +188,11 @@ class Reader:
         return InvalidInput(f"Invalid inputs: {names}", details=details, remedy=remedy)
 
 
+def _both_forms(environ: Mapping[str, str], *words: str) -> list[str]:
+    """Return the values of an input with a hyphen and with an underscore."""
+    return [*filter(None, (trimmed(environ.get(f"INPUT_{mark.join(words)}", "")) for mark in "-_"))]
+
+
 def _filled(kind: Callable[..., T], values: Mapping[str, Any]) -> T:
     """Return settings whose fields are named after inputs: `timeout_seconds` is `timeout`."""
     names = {field: field.removesuffix("_seconds").replace("_", "-") for field in inspect.signature(kind).parameters}
@@ -181,15 +204,9 @@ def is_close(one: str, other: str, edits: int) -> bool:
 
     An edit inserts, deletes or replaces a character, or swaps it with the next one.
     """
-    if abs(len(one) - len(other)) > edits:
-        return False
-    rows = [list(range(len(other) + 1))]  # of the optimal string alignment distance
-    for i, character in enumerate(one):
-        row = [i + 1]
-        for j, wanted in enumerate(other):
-            distance = min(rows[-1][j + 1] + 1, row[j] + 1, rows[-1][j] + (character != wanted))
-            if i and j and character == other[j - 1] and one[i - 1] == wanted:
-                distance = min(distance, rows[-2][j - 1] + 1)
-            row.append(distance)
-        rows.append(row)
-    return rows[-1][-1] <= edits
+    if one and one[0] == other[:1]:
+        return is_close(one[1:], other[1:], edits)
+    edited = [(one[1:], other), (one, other[1:]), (one[1:], other[1:])]
+    if one[:2] == other[1::-1]:
+        edited.append((one[2:], other[2:]))
+    return one == other or (edits > 0 and any(is_close(*pair, edits - 1) for pair in edited))

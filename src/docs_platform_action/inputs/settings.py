@@ -58,9 +58,23 @@ class JobSettings:
     job_id: str | None = None
     project_id: str | None = None
     wait: bool = True
+    commit_timeout_seconds: float = 1200.0
     start_options: Mapping[str, object] | None = None
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
     require_pr: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitSettings:
+    """The commit that the platform must serve, and whose deployments say so. The addresses are the runner's own."""
+
+    commit: str
+    github_token: str = field(repr=False)
+    deployment_creator: str
+    deployment_environment: str | None
+    github_api_url: str
+    github_server_url: str
+    github_repository: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,3 +87,4 @@ class Settings:
     ca_bundle: str | None = field(repr=False)
     jobs: tuple[JobSettings, ...]
     max_parallel: int
+    deployment: CommitSettings | None = None

@@ -67,11 +67,18 @@ def parse_base_url(value: str) -> str:
 
 
 def parse_key(value: str) -> str:
-    """Return the key. The error does not show it."""
+    """Return a key or a token. The error does not show it."""
     if re.search(r"[^\x21-\x7e]", value):
-        hint = "; use the key alone, without `Bearer`" if value.lower().startswith("bearer ") else ""
-        raise ValueError(f"contains white space, control or non-ASCII characters, which a key cannot contain{hint}")
+        hint = "; use it alone, without `Bearer`" if value.lower().startswith("bearer ") else ""
+        raise ValueError(f"contains white space, control or non-ASCII characters, which a key or token cannot contain{hint}")
     return value
+
+
+def parse_commit(value: str) -> str:
+    """Return a commit's SHA."""
+    if not re.fullmatch("[0-9A-Fa-f]{40}", value):
+        raise ValueError(f"must be a full SHA, such as `${{{{ github.sha }}}}`: 40 hexadecimal digits, not {quoted(value)}")
+    return value.lower()
 
 
 def parse_whole_number(value: str, maximum: int, if_zero: str = "") -> int:

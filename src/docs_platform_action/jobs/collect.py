@@ -9,12 +9,14 @@ from ..inputs.settings import DeliverySettings, JobSettings
 from ..job import BUNDLE, Job
 from ..models import ExportJob
 from ..text import pluralize
+from .commit import note_later_commit
 from .polling import poll
 
 
 def collect_site(job: Job, settings: JobSettings, context: Context) -> None:
     """Wait for an export and deliver it; everything known is in the job at once. Raises the `ActionError` that it failed with."""
     poll(job, settings.waiting, context)
+    note_later_commit(job, context)
     min_html_files = _check_export(job, settings.delivery, context)
     job.start_phase(BUNDLE, context.clock.monotonic())
     job.link = context.api.make_bundle(job)

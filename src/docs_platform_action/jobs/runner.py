@@ -8,7 +8,7 @@ from typing import Final
 
 from ..bundle.deliver import Delivery, warn_of_link
 from ..context import Context
-from ..errors import ActionError, Cancelled, Forbidden, Unauthorized, Unavailable, UnknownHost, internal_error
+from ..errors import ActionError, Cancelled, Forbidden, NotDeployed, Unauthorized, Unavailable, UnknownHost, internal_error
 from ..inputs.settings import JobSettings, Mode
 from ..job import DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
 from ..signals import ABORT_GRACE_SECONDS
@@ -39,13 +39,11 @@ class Runner:
     def __init__(self, jobs: Sequence[tuple[Job, JobSettings]], context: Context, *, max_parallel: int) -> None:
         self._jobs = self.unfinished = [job for job, _ in jobs]
         self._settings = dict(jobs)
-        self._renewing: set[Job] = set()
-        self._failed_renewals = 0  # in a row
+        self._unrenewed: set[Job] = set()
         self._context = context
         self._queue: queue.SimpleQueue[tuple[Job, JobSettings]] = queue.SimpleQueue()
         for queued in jobs:
             self._queue.put(queued)
-        self._max_parallel = max_parallel
         self._max_workers = min(max_parallel, len(jobs)) - 1
         self._workers: list[threading.Thread] = []
 
@@ -55,7 +53,7 @@ class Runner:
         try:
             # alone until its id is known or it has failed: if the key or the host is wrong, the others would fail, too
             self._run_job(first, settings)
-            if isinstance(first.failure, Unauthorized | Forbidden | UnknownHost) and first.job_id is None:
+            if isinstance(first.failure, Unauthorized | Forbidden | UnknownHost | NotDeployed) and first.job_id is None:
                 self._reject_queued_jobs(first.failure)
             else:
                 self._start_workers()
@@ -68,34 +66,19 @@ class Runner:
 
     def _renew_links(self) -> None:
         """Renew each link once that expired while other jobs ran, or is about to expire. Raises `Cancelled`."""
-        renewed: set[Job] = set()
-        while expiring := [job for job in self._expiring_jobs() if job not in renewed]:  # others may be, meanwhile
-            self._renewing = {*expiring}
-            renewed |= self._renewing
-            for job in expiring:
-                self._queue.put((job, self._settings[job]))
-            self._workers, self._max_workers = [], min(self._max_parallel, len(expiring)) - 1
-            try:
-                self._start_workers()
-                self._run_queued_jobs()
-            finally:
-                for worker in self._workers:
-                    worker.join()
+        self._unrenewed, failed = {*self._jobs}, 0
+        while job := next(filter(self._is_expiring, self._jobs), None):
+            self._context.clock.cancellation.check()
+            if failed >= MAX_FAILED_RENEWALS:  # each may take `outage-tolerance`
+                error = Unavailable(f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced, so it was not tried")
+                warn_of_link(job, self._context, error)
+            else:
+                failed = 0 if Delivery(job, self._settings[job].delivery, self._context).renew_link() else failed + 1
+            self._unrenewed.discard(job)
 
-    def _expiring_jobs(self) -> list[Job]:
-        self._context.clock.cancellation.check()
-        now = self._context.clock.now()
-        jobs = (job for job in self._jobs if job.failure is None and not job.has_short_link)
-        return [job for job in jobs if job.link_seconds(now) < MIN_LINK_SECONDS]
-
-    def _renew_link(self, job: Job, settings: JobSettings) -> None:
-        if self._failed_renewals >= MAX_FAILED_RENEWALS:  # each may take `outage-tolerance`
-            error = Unavailable(f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced, so it was not tried")
-            warn_of_link(job, self._context, error)
-        else:
-            delivery = Delivery(job, settings.delivery, self._context)
-            self._failed_renewals = 0 if delivery.renew_link() else self._failed_renewals + 1
-        self._renewing.discard(job)
+    def _is_expiring(self, job: Job) -> bool:
+        is_kept = job.failure is not None or job.has_short_link or job not in self._unrenewed
+        return not is_kept and job.link_seconds(self._context.clock.now()) < MIN_LINK_SECONDS
 
     def tick(self) -> None:
         """Announce a heartbeat."""
@@ -104,7 +87,7 @@ class Runner:
     def stop(self) -> float:
         """Ask the jobs to end. Return how many seconds they get."""
         # a job that ends from now on was cancelled too
-        self.unfinished = [job for job in self._jobs if job.ended_at is None or job in self._renewing]
+        self.unfinished = [job for job in self._jobs if job.ended_at is None or self._is_expiring(job)]
         self._context.clock.cancellation.cancel()
         return START_GRACE_SECONDS if any(map(self._context.api.is_start_unconfirmed, self._jobs)) else 0.0
 
@@ -133,11 +116,7 @@ class Runner:
     def _run_queued_jobs(self) -> None:
         with contextlib.suppress(queue.Empty):
             while True:
-                job, settings = self._queue.get_nowait()
-                if job in self._renewing:
-                    self._renew_link(job, settings)
-                else:
-                    self._run_job(job, settings)
+                self._run_job(*self._queue.get_nowait())
 
     def _reject_queued_jobs(self, error: ActionError) -> None:
         """Fail all other jobs like the first."""
@@ -152,6 +131,7 @@ class Runner:
         try:
             context.events.job_begun(job)
             if settings.mode is Mode.EXPORT:
+                job.deployed = self._jobs[0].deployed  # only the first one waits for the commit
                 start_site(job, settings, context)
             if len(self._jobs) == 1:  # of several, only `results` has the ids
                 context.outputs.write_job_id(job)
@@ -161,7 +141,7 @@ class Runner:
             if settings.wait:
                 FUNCTIONS[settings.mode](job, settings, context)
             else:
-                context.events.not_waiting(job)
+                context.events.noted(job, "Not waiting for the job, because `wait` is `false`.")
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001  # a bug in one job must not stop the others

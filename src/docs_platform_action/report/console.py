@@ -12,11 +12,10 @@ from actions_toolkit.command import Command
 
 from ..errors import InternalError
 from ..redaction import Redactor
-from ..text import clean, format_bytes
+from ..text import clean
 
 ANNOTATION_LIMIT: Final = 4096  # characters of an annotation that the runner keeps (source: actions/runner)
 MAX_WARNINGS: Final = 9  # as annotations: the runner shows ten per step (source: actions/runner), and may add its own
-MAX_JOB_OUTPUT_BYTES: Final = 1024 * 1024  # all outputs of a job, in UTF-16 (source: GitHub's documentation of job outputs)
 
 
 class Console:
@@ -99,19 +98,6 @@ class Console:
         """Print outputs for a run without `GITHUB_OUTPUT`, as later steps read them."""
         for name, text in outputs.items():
             self._write(f"{name}={clean(text, max_length=len(text)) if self.in_workflow else text}")
-
-    def warn_of_size(self, results: str) -> None:
-        """Warn if the output `results` is larger than what one job can pass to another."""
-        size = len(results.encode("utf-16-le"))
-        if size > MAX_JOB_OUTPUT_BYTES:
-            limit = format_bytes(MAX_JOB_OUTPUT_BYTES)
-            lines = [
-                "The output `results` is too large for a job output",
-                f"It has {format_bytes(size)} in UTF-16. All outputs of a job together may have {limit}.",
-                "The steps of this job can read it, but the job fails at its end if its `outputs` pass it on.",
-                "Pass on only what the next job needs, such as `toJSON(fromJSON(steps.ID.outputs.results).*.jobId)`.",
-            ]
-            self.warning(lines)
 
     def _joined(self, lines: Sequence[str]) -> str:
         return "\n  ".join(map(self.safe, lines))[:ANNOTATION_LIMIT]

@@ -33,7 +33,6 @@ class LiveLines:
         self._stages = dict.fromkeys(jobs, PENDING)
         self._counts = Counter({PENDING: len(jobs)})  # to count all domains for each line would take quadratic time
         self._kept: dict[Job, deque[str]] = {job: deque(maxlen=MAX_KEPT_LINES) for job in jobs}
-        self._left_out: Counter[Job] = Counter()  # lines
         self._name_width = min(max(len(job.domain or "") for job in jobs), _MAX_NAME_WIDTH)
         self._began = self._last_line_at = clock.monotonic()
         self._shown_counts = ""
@@ -46,7 +45,6 @@ class LiveLines:
 
     def keep(self, job: Job, line: str) -> None:
         """Keep a line of a domain for the end."""
-        self._left_out[job] += len(self._kept[job]) == MAX_KEPT_LINES
         # made safe, and thereby shortened, now: foreign text may be much longer
         self._kept[job].append(self._console.safe(f"{self._clock.now():%H:%M:%S}  {line}"))
 
@@ -129,7 +127,7 @@ class LiveLines:
             self._console.line("The log of each domain, by the time of day in UTC:")
         for job, kept in logged.items():
             title = describe_duration(job, self._stages[job], self._clock.monotonic())
-            left_out = [f"… {pluralize(self._left_out[job], 'line')} left out …"] if self._left_out[job] else []
+            left_out = ["… earlier lines left out …"] if len(kept) == MAX_KEPT_LINES else []
             self._console.group(f"{job.domain}: {title}", [*left_out, *kept])
 
     def _show_outage(self) -> None:

@@ -6,12 +6,11 @@ The lines of one job are written at once. Those of several are kept for the end,
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Final
 
 from ..clock import Clock
-from ..job import DOWNLOAD, UNPACK, Job
-from ..models import API, ExportJob
+from ..job import DEPLOYMENT, DOWNLOAD, UNPACK, Job
+from ..models import API, STORAGE, ExportJob
 from ..text import (
     describe_retry,
     format_bytes,
@@ -19,7 +18,6 @@ from ..text import (
     format_eta,
     format_expiry,
     format_seconds,
-    format_time,
     pluralize,
     shortened,
     without_query,
@@ -31,7 +29,6 @@ from .live import RUNNING, LiveLines
 
 MAX_STATUSES: Final = 8  # different statuses of one job that are explained, and shown live
 HEARTBEAT_SECONDS: Final = 55.0  # of silence before a heartbeat line: at least one line per minute, with a margin for the tick
-STALL_SECONDS: Final = 600.0  # without progress before the log warns
 LINE_SECONDS: Final = 10.0  # between two progress lines of a download or of unpacking, and two reports of storage errors
 MIN_REPORTED_OUTAGE_SECONDS: Final = 5.0  # of the storage, whose end is reported
 
@@ -43,9 +40,9 @@ class _Shown:
     last_line_at: float
     statuses: set[str] = field(default_factory=set)
     state: tuple[object, ...] = ()
+    note: str = ""
     estimate: Estimate = field(default_factory=Estimate)
     is_in_outage: bool = False
-    has_stalled: bool = False
     storage_error_at: float = float("-inf")
     connections: int = 0
     received_bytes: int = 0
@@ -80,13 +77,15 @@ class Log:
         elif job.domain is not None and not job.is_agent_job:  # otherwise the title names the job
             self._note(job, f"Collecting job {job.job_id}.")
 
-    def not_waiting(self, job: Job) -> None:
-        self._note(job, "Not waiting for the job, because `wait` is `false`.")
+    def noted(self, job: Job, text: str, *, is_live: bool = False) -> None:
+        if text != self._shown[job].note:
+            self._shown[job].note = text
+            self._note(job, text, live=text if is_live else "")
 
     def status_read(self, job: Job) -> None:
         shown, status, now = self._shown[job], job.status or "", self._clock.monotonic()
         is_queued = status == ExportJob.QUEUED
-        shown.estimate.update(now, job.progress, job.pages, queued=is_queued, ended=job.has_ended)
+        shown.estimate.update(now, job.progress, queued=is_queued, ended=job.has_ended)
         state = (status, *_progress_columns(job))
         if state != shown.state:
             shown.state = state
@@ -98,7 +97,6 @@ class Log:
             elif is_new and not job.has_ended and not (is_queued and job.was_started_here):  # a start says the same
                 self._show(job, " ".join(filter(None, (status, _percent(job)))))
             self._log(job, self._status_line(job))
-        self._warn_if_stalled(job)
 
     def request_ended(self, job: Job, request: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
         suffix = f", request ID {request_id}" if request_id else ""
@@ -133,7 +131,8 @@ class Log:
                 if self._open_live is not None:
                     self._open_live.end_outage(job, text)
         elif after_seconds >= MIN_REPORTED_OUTAGE_SECONDS:
-            self._notice(job, f"The download resumed {after}.")
+            resumed = "The download resumed" if server == STORAGE else f"{server} is responding again"
+            self._notice(job, f"{resumed} {after}.")
 
     def link_made(self, job: Job) -> None:
         self._note(job, f"Bundle link ready: {self._link_of(job)}")
@@ -167,18 +166,12 @@ class Log:
         digest = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
         self._note(job, f"Downloaded {format_bytes(downloaded.size)} in {duration}{over}, SHA-256 {digest}")
 
-    def archive_saved(self, job: Job) -> None:
-        self._note(job, f"Saved the archive to {job.delivered.bundle_path}")
-
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:
         self._shown[job].unpacked_files, self._shown[job].unpacked_bytes = files, size
         self._log_progress(job)
 
     def unpacked(self, job: Job) -> None:
         self._note(job, f"Unpacked {pluralize(job.delivered.site_files or 0, 'file')} to {job.delivered.site_path}/")
-
-    def values_written(self, job: Job) -> None:
-        self._note(job, f"Wrote the Helm values file {job.delivered.values_file}")
 
     def warning(self, job: Job, lines: Sequence[str]) -> None:
         with self._lock:
@@ -198,8 +191,6 @@ class Log:
 
     def heartbeat(self) -> None:
         with self._lock:
-            for job in self._shown:
-                self._warn_if_stalled(job)
             if self._open_live is not None:
                 self._open_live.heartbeat(HEARTBEAT_SECONDS)
             elif self._live is None:
@@ -250,27 +241,6 @@ class Log:
         if not self._is_closed:
             self._console.debug(text if self._live is None else f"{job.domain}: {text}")
 
-    def _warn_if_stalled(self, job: Job) -> None:
-        """Warn once if the job makes no progress. During an API outage its progress is unknown."""
-        with self._lock:
-            shown, stalled_seconds = self._shown[job], self._stalled_seconds(job)
-            if shown.is_in_outage or shown.has_stalled or job.ended_at is not None or stalled_seconds < STALL_SECONDS:
-                return
-            shown.has_stalled = True
-            now = self._clock.now()
-            progress = ", ".join(filter(None, _progress_columns(job))) or f"'{job.status}'"
-            lines = [
-                f"{job.subject}: no progress for {format_clock(stalled_seconds)}",
-                f"It has reported {progress} since {format_time(now - timedelta(seconds=stalled_seconds), now)}.",
-                "The action keeps waiting until `timeout`.",
-                f"Check job {job.job_id} in the dashboard. To collect it later, use `{job.inputs_to_collect}`.",
-            ]
-            self.warning(job, lines)
-
-    def _stalled_seconds(self, job: Job) -> float:
-        since = self._shown[job].estimate.stalled_since
-        return 0.0 if since is None else self._clock.monotonic() - since
-
     def _word(self, status: str) -> str:
         """Hide secrets in a status, then shorten it. The other order could leave part of a secret."""
         return shortened(self._console.safe(status))
@@ -296,9 +266,9 @@ class Log:
         now, since = self._clock.monotonic(), job.waiting_since
         percent, pages = _progress_columns(job)
         elapsed = format_clock(now - since if since is not None else 0.0)
-        remaining = self._shown[job].estimate.remaining_seconds(now) if self._stalled_seconds(job) < STALL_SECONDS else None
+        remaining = self._shown[job].estimate.remaining_seconds(now)
         eta = "" if remaining is None else f"    about {format_eta(remaining)} left"
-        state = self._word(job.status) if job.status else "waiting" if job.job_id else "starting"
+        state = self._word(job.status) if job.status else "waiting" if job.job_id or job.is_in(DEPLOYMENT) else "starting"
         return f"  {state:<10} {percent:>5} {pages:>12} {elapsed:>9}{eta}"
 
     def _download_line(self, job: Job) -> str:

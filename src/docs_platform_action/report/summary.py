@@ -160,6 +160,7 @@ class Summary:
         result = job.result(self.monotonic)
         for name, key in (("Repository", "repository"), ("Branch", "ref"), ("Model", "model")):
             yield name, show(str(result[key] or ""))
+        yield "Commit", self._commits(job)
         yield "Job", show(job.job_id) if job.domain is not None else ""
         yield "Status", show(job.status)
         yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
@@ -176,6 +177,11 @@ class Summary:
             yield "Pull request", f"[{show(job.pr_link)}](<{link_target(self.console.redactor.hide_key(job.pr_link))}>)"
         elif job.is_agent_job and job.has_ended:
             yield "Pull request", "none"
+
+    def _commits(self, job: Job) -> str:
+        """Return what the platform served at the start and, if it differs, at the end."""
+        links = [f"[{found.name}](<{link_target(found.commit_url)}>)" for found in (job.deployed, job.deployed_later) if found]
+        return " or ".join(links) + (" (deployed during the export)" if job.deployed_later else "")
 
     def _duration(self, job: Job, seconds: float) -> str:
         """Return how long it took, and how much of that each phase took, in whole seconds."""
@@ -195,7 +201,8 @@ class Summary:
     def _totals(self) -> str:
         page_counts = [job.page_count for job in self.jobs if job.verdict == DONE and job.page_count is not None]
         total = f" Total: {pluralize(sum(page_counts), 'page')}." if page_counts else ""
-        return f"The step took {format_clock(self.duration_seconds)} and ended at {format_time(self.now)}.{total}"
+        commit = f" Commit: {self._commits(self.jobs[0])}." if self.jobs[0].deployed else ""
+        return f"The step took {format_clock(self.duration_seconds)} and ended at {format_time(self.now)}.{total}{commit}"
 
     def _row(self, job: Job, *, is_explained: bool) -> str:
         downloaded = job.delivered.downloaded

@@ -8,8 +8,8 @@ import pytest
 
 from admin_api_simulator.faults import Operation
 from docs_platform_action.api.admin_api import AdminApi
-from docs_platform_action.api.client import ApiClient
 from docs_platform_action.errors import ActionError
+from docs_platform_action.http.api_client import ApiClient
 from docs_platform_action.http.pacing import Pacer
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job

@@ -65,10 +65,8 @@ def test_names_links_and_doubles_are_read_as_other_tools_do(archive: bytes, tree
         ("archive.MAX_ENTRIES", 4, tar_of(entry(b"a/b"), entry(b"a/c"))),
         ("archive.MAX_STREAM_BYTES", len(tar(SMALL_SITE)), gzip.compress(tar(SMALL_SITE))),
         ("archive.MAX_HEADER_BYTES", 512 + 1024 + 512, tar_of(extended_entry(comment="x" * 1000))),
-        ("archive.MAX_DIRECTORY_BYTES", 2 * 65_056, zip_of(*[Zipped(extra=bytes(65_000))] * 2)),
         ("tree.MAX_UNPACKED_BYTES", 39, tar_of(link(b"a", b"index.html", b"1"), entry(b"b", bytes(13)))),
         ("tree.MAX_LINKS", 3, tar_of(*(link(b"%d" % number, b"index.html") for number in range(3)))),
-        ("tree.MAX_SEEN", 5, tar_of(entry(b"a/b"), link(b"c", b"a"))),
     ],
 )
 def test_a_limit_is_just_allowed_and_one_more_is_refused(limit: str, value: int, archive: bytes) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from docs_platform_action.clock import Clock
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.http.faults import ResponseTimeout
+from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.transport import Request, Timeouts, Transport
 from docs_platform_action.http.trust import UnusableServerError, create_ssl_context
 from tests.unit.fakes import BASE_URL, HOST, FakeTransport, http_client
@@ -77,7 +77,7 @@ def test_a_request_whose_time_is_up_while_it_connects_is_not_sent(connection: Mo
     is_given_up = threading.Event()
     connection.on_connect = lambda: is_given_up.wait(60)
 
-    with pytest.raises(ResponseTimeout) as caught:
+    with pytest.raises(NetworkError) as caught:
         fetch(seconds=0.0)
     is_given_up.set()
     join()

@@ -9,7 +9,15 @@ import trustme
 
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.inputs.reader import Reader
-from docs_platform_action.inputs.settings import DeliverySettings, JobSettings, Mode, OutputPath, Settings, WaitSettings
+from docs_platform_action.inputs.settings import (
+    CommitSettings,
+    DeliverySettings,
+    JobSettings,
+    Mode,
+    OutputPath,
+    Settings,
+    WaitSettings,
+)
 from docs_platform_action.inputs.table import DEFAULTS, TARGETS
 from tests.keys import ADMIN_KEY
 
@@ -17,6 +25,8 @@ EXPORT: Final = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY, 
 COLLECT: Final = {"mode": "collect", "base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "job-id": "se_1"}
 AGENT: Final = {**COLLECT, "mode": "agent", "project-id": "prj_1"}
 SEVERAL: Final = "a.example.com\nb.example.com"
+COMMIT: Final = {"commit": "ab" * 20, "github-token": "ghs_t0ken", "deployment-creator": "docs-platform[bot]"}
+RUNNER: Final = {"GITHUB_API_URL": "https://github.example.com/api/v3", "GITHUB_REPOSITORY": "octo/docs"}
 WAITING: Final = WaitSettings(timeout_seconds=3600, poll_interval_seconds=1, max_poll_interval_seconds=30)
 
 
@@ -103,6 +113,39 @@ class TestSettings:
         )
         assert reader.warnings == []
 
+    def test_a_commit_is_read_with_what_the_runner_names(self) -> None:
+        inputs = {**EXPORT, **COMMIT, "commit": "AB" * 20, "deployment-environment": "docs", "commit-timeout": "5m"}
+        environ = RUNNER | {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
+
+        read = Reader(environ, in_workflow=True).read(roots=[Path.cwd()])
+
+        assert (read.deployment, read.jobs[0].commit_timeout_seconds) == (
+            CommitSettings(
+                commit="ab" * 20,
+                github_token="ghs_t0ken",
+                deployment_creator="docs-platform[bot]",
+                deployment_environment="docs",
+                github_api_url="https://github.example.com/api/v3",
+                github_server_url="https://github.com",
+                github_repository="octo/docs",
+            ),
+            300,
+        )
+        assert "ghs_t0ken" not in repr(read)
+
+    @pytest.mark.parametrize("left_out", [*COMMIT, *RUNNER])
+    @pytest.mark.parametrize("in_workflow", [True, False])
+    def test_a_commit_needs_all_of_them_and_a_workflow(self, left_out: str, in_workflow: bool) -> None:
+        environ = RUNNER | {f"INPUT_{name.upper()}": value for name, value in {**EXPORT, **COMMIT}.items()}
+        environ.pop(left_out, environ.pop(f"INPUT_{left_out.upper()}", None))
+        needed = {*COMMIT} if left_out == "commit" else {left_out} & {*COMMIT}
+
+        if left_out == "commit":
+            assert Reader(environ, in_workflow=in_workflow).read(roots=[Path.cwd()]).deployment is None
+        else:
+            (names,) = [{text.split("`")[1] for text in errors_of(Reader(environ, in_workflow=in_workflow))}]
+            assert names == (needed | {"commit"} if left_out in RUNNER or not in_workflow else needed)
+
 
 class TestBeforeTheRest:
     """What is known before anything is checked: even the first error is masked with it."""
@@ -112,9 +155,10 @@ class TestBeforeTheRest:
         assert reader_of({"mode": text}).mode == mode
 
     @pytest.mark.parametrize("in_workflow", [True, False])
-    def test_both_forms_of_the_key_are_known(self, in_workflow: bool) -> None:
-        assert reader_of({"admin-key": " \n"}, in_workflow=in_workflow).keys == []
-        assert reader_of({"admin-key": " \ufeffa\n", "admin_key": "b\n"}, in_workflow=in_workflow).keys == ["a", "b"]
+    def test_both_forms_of_the_key_and_the_token_are_known(self, in_workflow: bool) -> None:
+        assert reader_of({"admin-key": " \n"}, in_workflow=in_workflow).secrets == []
+        given = {"admin-key": " \ufeffa\n", "admin_key": "b\n", "github-token": "c", "github_token": "d "}
+        assert reader_of(given, in_workflow=in_workflow).secrets == ["a", "b", "c", "d"]
 
 
 class TestRefused:
@@ -175,6 +219,9 @@ class TestWarnings:
     def test_inputs_of_another_mode_have_no_effect_however_malformed(self, base: dict[str, str], inputs: dict[str, str]) -> None:
         assert warned_of({**base, **inputs}) == [*inputs]
         assert settings({**base, **inputs}) == settings(base)
+
+    def test_a_creator_without_a_commit_has_none(self) -> None:
+        assert warned_of({**EXPORT, "deployment-creator": "docs-platform[bot]"}) == ["deployment-creator"]
 
     def test_without_waiting_inputs_about_delivery_have_none(self) -> None:
         paths = {"bundle-path": "b", "site-path": "s", "min-pages": "1"}

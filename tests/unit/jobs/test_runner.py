@@ -17,7 +17,7 @@ from docs_platform_action.inputs.settings import JobSettings, Mode, WaitSettings
 from docs_platform_action.job import BUNDLE, DOWNLOAD, UNPACK, Job
 from docs_platform_action.jobs import runner
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS, Runner, job_of
-from docs_platform_action.models import Bundle, ExportJob, StartedExport
+from docs_platform_action.models import Bundle, ExportJob
 from docs_platform_action.signals import ABORT_GRACE_SECONDS
 from tests.unit.fakes import context
 from tests.virtual_time import NOON, VirtualClock
@@ -56,9 +56,9 @@ class Run:
     def trace(self, *events: str) -> list[str]:
         return [each for each in self.happened if each.split()[0] in events]
 
-    def start_export(self, job: Job, _options: object) -> StartedExport:
+    def start_export(self, job: Job, _options: object) -> tuple[str, str]:
         self._happen("start", job)
-        return StartedExport(job_id=f"se_{job.domain}", status="queued")
+        return f"se_{job.domain}", "queued"
 
     def read_export(self, job: Job, **_: float) -> ExportJob:
         self._happen("read", job)
@@ -89,7 +89,7 @@ class Run:
     [
         ({}, None, ["start", "write_job_id", *DELIVERED]),
         ({"mode": Mode.COLLECT, "job_id": "se_a"}, None, ["write_job_id", *DELIVERED]),
-        ({"wait": False}, None, ["start", "write_job_id", "job_known", "not_waiting"]),
+        ({"wait": False}, None, ["start", "write_job_id", "job_known", "noted"]),
         ({"errors": {"write_job_id a": OSError("the disk is full")}}, "internal-error", ["start", "write_job_id"]),
     ],
 )
@@ -208,4 +208,4 @@ def test_a_signal_leaves_the_jobs_without_a_new_link_unfinished() -> None:
 
     with pytest.raises(Cancelled):
         run.run(signal_at=105)
-    assert ([job.domain for job in run.runner.unfinished], len(run.trace("renew"))) == (["b", "c"], 3)
+    assert ([job.domain for job in run.runner.unfinished], len(run.trace("renew"))) == (["b", "c"], 2)

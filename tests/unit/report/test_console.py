@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from docs_platform_action.report.console import ANNOTATION_LIMIT, MAX_JOB_OUTPUT_BYTES, MAX_WARNINGS, Console
+from docs_platform_action.report.console import ANNOTATION_LIMIT, MAX_WARNINGS, Console
 from tests.commands import commands_in, lines_of
 from tests.hostile import HARMFUL
 
@@ -66,16 +66,6 @@ def test_an_annotation_has_the_runners_limit_and_more_warnings_than_it_shows_are
     assert [command.name for command in commands] == [*["warning"] * MAX_WARNINGS, "error"]
     assert len(commands[-1].value) <= ANNOTATION_LIMIT
     assert log.text.count("Warning: ") == 2
-
-
-@pytest.mark.parametrize(("character", "size"), [("x", 2), ("🙂", 4)])
-@pytest.mark.parametrize("excess", [0, 1])
-def test_results_that_are_too_large_for_a_job_are_warned_of(character: str, size: int, excess: int) -> None:
-    log = Log()
-
-    log.console.warn_of_size(character * (MAX_JOB_OUTPUT_BYTES // size + excess))
-
-    assert log.text.count("::warning::") == excess
 
 
 @pytest.mark.parametrize("debugging", [True, False])

@@ -1,4 +1,4 @@
-"""The estimate of the remaining time that people see, and since when a job makes no progress."""
+"""The estimate of the remaining time that people see."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,8 +13,8 @@ QUEUED: Reading = (0, None, None, "queued")
 def displayed(*readings: Reading) -> Estimate:
     """Return the estimate after readings: the time, the progress, the page count, and "queued", "running" or "ended"."""
     estimate = Estimate()
-    for at, percent, pages, state in readings:
-        estimate.update(at, percent, pages, queued=state == "queued", ended=state == "ended")
+    for at, percent, _, state in readings:
+        estimate.update(at, percent, queued=state == "queued", ended=state == "ended")
     return estimate
 
 
@@ -50,22 +50,3 @@ def test_the_rest_is_measured_since_progress_began(case: str) -> None:
     readings, now, remaining = REMAINING[case]
 
     assert displayed(*readings).remaining_seconds(now) == (None if remaining is None else pytest.approx(remaining))
-
-
-STALLED_SINCE: Mapping[str, tuple[Sequence[Reading], float | None]] = {
-    "progress and pages": ([QUEUED, *(running(at, 57, 231) for at in (10, 20, 30))], 10),
-    "progress": ([QUEUED, *(running(at, 57) for at in (10, 20, 30))], 10),
-    "pages": ([QUEUED, *(running(at, None, 231) for at in (10, 20, 30))], 10),
-    "more progress": ([running(10, 57, 231), running(20, 57, 231), running(30, 57.1, 231)], None),
-    "more pages": ([running(10, 57, 231), running(20, 57, 231), running(30, 57, 232)], None),
-    "no progress at all": ([QUEUED, running(10, None), running(900, None)], None),
-    "after the queue": ([(0, 0, 0, "queued"), running(1000, 0, 0), running(1010, 0, 0)], 1000),
-    "ended": ([running(10, 57, 231), running(20, 57, 231), (30, 57, 231, "ended")], None),
-}
-
-
-@pytest.mark.parametrize("case", STALLED_SINCE)
-def test_a_standstill_lasts_since_the_last_change(case: str) -> None:
-    readings, since = STALLED_SINCE[case]
-
-    assert displayed(*readings).stalled_since == since

@@ -10,7 +10,7 @@ from docs_platform_action.errors import ActionError
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import API, Bundle, ExportJob
 from docs_platform_action.report.console import Console
-from docs_platform_action.report.log import LINE_SECONDS, MAX_STATUSES, STALL_SECONDS, Log
+from docs_platform_action.report.log import LINE_SECONDS, MAX_STATUSES, Log
 from tests.virtual_time import BEGINNING, VirtualClock
 
 MIB = 1024 * 1024
@@ -84,10 +84,6 @@ def logged(**known: Any) -> LoggedJobs:
     return LoggedJobs("docs.example.com", **{"job_id": "se_1", "began_at": BEGINNING, **known})
 
 
-def annotated(job: LoggedJobs) -> list[str]:
-    return [line for line in job.lines if line.startswith("::warning")]
-
-
 def test_nothing_is_logged_after_the_end() -> None:
     job = logged(debugging=True)
     job.log.close()
@@ -136,34 +132,6 @@ def test_each_change_of_a_reading_has_a_line_and_few_unknown_statuses_are_explai
         job.read(0, *reading)
 
     assert len(job.lines) == count
-
-
-class TestStall:
-    def stalled(self, seconds: float) -> LoggedJobs:
-        """Return a job that has been at 57 % for this long, read every 30 s."""
-        job = logged()
-        job.read(0, "queued")
-        job.wait(240)
-        job.read(0, "running", 57, 231)
-        for _ in range(int(seconds // 30)):
-            job.wait(30)
-            job.read(0, "running", 57, 231)
-        return job
-
-    @pytest.mark.parametrize(("seconds", "count"), [(STALL_SECONDS - 30, 0), (STALL_SECONDS, 1), (STALL_SECONDS * 2, 1)])
-    def test_the_log_warns_once_after_ten_minutes(self, seconds: float, count: int) -> None:
-        assert len(annotated(self.stalled(seconds))) == count
-
-    def test_there_is_no_warning_during_an_outage_of_the_api(self) -> None:
-        job = self.stalled(60)
-        job.retry(0)
-        job.heartbeat(STALL_SECONDS)
-        assert annotated(job) == []
-
-        job.recover(0, STALL_SECONDS)
-        job.read(0, "running", 57, 231)
-
-        assert len(annotated(job)) == 1
 
 
 class TestStorage:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ..http.client import HttpClient
-from ..http.faults import NetworkError, request_id_of
-from ..http.retry import read_retry_after
-from ..http.transport import Request, Timeouts
 from ..text import as_sentence, pluralize
+from .client import HttpClient
+from .faults import NetworkError, request_id_of
+from .retry import read_retry_after
+from .transport import Request, Timeouts
 
 MAX_RESPONSE_BYTES: Final = 1024 * 1024
 

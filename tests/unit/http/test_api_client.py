@@ -2,7 +2,7 @@
 
 import pytest
 
-from docs_platform_action.api.client import ApiClient, ApiResponse
+from docs_platform_action.http.api_client import ApiClient, ApiResponse
 from docs_platform_action.http.transport import Request, Timeouts
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, Answer, FakeTransport, http_client

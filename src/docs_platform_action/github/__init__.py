@@ -1,0 +1,1 @@
+"""GitHub: which commit the platform serves, by the deployments that it has reported."""
