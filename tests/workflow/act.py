@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from admin_api_simulator import Simulator
+from admin_api_simulator.github import CREATOR
 from tests.ended import without_key
 from tests.engine import need_act
 
 DOMAIN = "docs.example.com"
+REPOSITORY = "example/docs"
 PUBLISHED_AS = "OWNER/docs-platform-action@v1"
 GIT_SETTINGS = "[user]\nname = Docs\nemail = docs@example.com\n[safe]\ndirectory = *\n"
 
@@ -48,12 +50,17 @@ class Act:
         # without a settings file act asks on its first run which image to use
         (self._home / ".actrc").write_text("".join(f"-P {label}={image}\n" for label in ("ubuntu-latest", "ubuntu-26.04")))
         self.git("init", "--quiet", "--initial-branch=main")
-        self.git("remote", "add", "origin", "https://github.com/example/docs.git")
+        self.git("remote", "add", "origin", f"https://github.com/{REPOSITORY}.git")
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message=The documentation and how it is published")
 
     def git(self, *arguments: str) -> str:
         return subprocess.check_output(["git", *arguments], cwd=self.repository, env=self._env(), text=True, timeout=60)
+
+    @property
+    def commit(self) -> str:
+        """The commit of the events."""
+        return self.git("rev-parse", "HEAD").strip()
 
     def run(
         self,
@@ -73,10 +80,15 @@ class Act:
         `inputs` are for `workflow_dispatch`, `payload` is the event as GitHub sends it, and `environment` is that of every step.
         """
         settings = {
-            "--var": {"DOCS_API_URL": platform.base_url, "DOCS_DOMAIN": DOMAIN, **(variables or {})},
-            "--secret": {"DOCS_ADMIN_KEY": platform.key, **(secrets or {})},
+            "--var": {
+                "DOCS_API_URL": platform.base_url,
+                "DOCS_DOMAIN": DOMAIN,
+                "DOCS_DEPLOYMENT_CREATOR": CREATOR,
+                **(variables or {}),
+            },
+            "--secret": {"DOCS_ADMIN_KEY": platform.key, "GITHUB_TOKEN": platform.token, **(secrets or {})},
             "--input": inputs or {},
-            "--env": environment or {},
+            "--env": {"GITHUB_API_URL": platform.github_url, **(environment or {})},
             "--local-repository": self._actions,
         }
         event_file = self._home / "event.json"

@@ -26,11 +26,12 @@ from tests.engine import (
     temporary_tag,
 )
 from tests.keys import ADMIN_KEY
-from tests.workflow.act import PUBLISHED_AS, Act
+from tests.workflow.act import PUBLISHED_AS, REPOSITORY, Act
 
 HERE = Path(__file__).parent
 EXAMPLES = ROOT / "examples"
 PAGES = 12
+OLDER, MERGED = "a" * 40, "b" * 40  # commits before that of the events
 
 BUILT_BY_ACT = ("act-dockeraction:latest", "act-owner-docs-platform-action-v1-dockeraction:latest")
 """act's names for the images of `uses: ./` and of the published action."""
@@ -95,8 +96,12 @@ def build_as_act(tag: str, repository: Path, image: str) -> None:
 
 
 @pytest.fixture
-def platform() -> Iterator[Simulator]:
-    with Simulator(key=ADMIN_KEY, export_seconds=0.3, agent_seconds=0.3, pages=PAGES, host="127.0.0.1") as platform:
+def platform(act: Act) -> Iterator[Simulator]:
+    """Serve a platform that has deployed the commit of the events."""
+    seconds = {"export_seconds": 0.3, "agent_seconds": 0.3}
+    commits = [OLDER, MERGED, act.commit]
+    with Simulator(key=ADMIN_KEY, token="token-of-the-run", commits=commits, pages=PAGES, **seconds) as platform:
+        platform.github.add(act.commit, repository=REPOSITORY)
         yield platform
 
 

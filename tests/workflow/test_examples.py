@@ -21,9 +21,9 @@ from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.models import Bundle
 from tests.engine import docker
-from tests.workflow.act import DOMAIN, Act
+from tests.workflow.act import DOMAIN, REPOSITORY, Act
 from tests.workflow.cluster import Cluster, running_cluster
-from tests.workflow.conftest import AWS, BUCKET, EXAMPLES, PAGES, Client
+from tests.workflow.conftest import AWS, BUCKET, EXAMPLES, MERGED, OLDER, PAGES, Client
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
@@ -52,7 +52,7 @@ def hashed(token: str) -> str:
 def closed_pull_request(*, merged: bool, repository: str = "example/docs") -> dict[str, Any]:
     """Return an event with the part of GitHub's payload that act and the examples read."""
     head = {"ref": "guide", "repo": {"full_name": repository}}
-    pull_request = {"number": 7, "merged": merged, "head": head, "base": {"ref": "main"}}
+    pull_request = {"number": 7, "merged": merged, "merge_commit_sha": MERGED, "head": head, "base": {"ref": "main"}}
     return {"event": "pull_request", "payload": {"action": "closed", "pull_request": pull_request}}
 
 
@@ -67,8 +67,7 @@ def dispatched(job: str) -> dict[str, Any]:
 
 PULL_REQUEST = "https://git.example.com/acme/docs/pull/18"
 COMMENT = f"pr comment {PULL_REQUEST} --body The documentation agent is done. Please review its changes."
-TOKENS = {"GITHUB_TOKEN": "token-of-the-run"}
-OTHER_TOKENS = TOKENS | {"DOCS_PR_TOKEN": "token-of-the-other-repository"}
+OTHER_TOKEN = {"DOCS_PR_TOKEN": "token-of-the-other-repository"}
 APP = {
     "variables": {"DOCS_APP_CLIENT_ID": "Iv23-of-the-tests", "DOCS_REPOSITORY": "handbook"},
     "secrets": {"DOCS_APP_PRIVATE_KEY": "key-of-the-app"},
@@ -99,15 +98,15 @@ APP = {
         ),
         (
             "readme-comment.yml",
-            {**dispatched("agent-pull-request"), "secrets": TOKENS},
+            dispatched("agent-pull-request"),
             {"asked of gh:": [COMMENT], "token of gh:": [hashed("token-of-the-run")]},
         ),
         (
             "comment-on-pull-request.yml",
-            {**dispatched("agent-pull-request"), "secrets": OTHER_TOKENS},
+            {**dispatched("agent-pull-request"), "secrets": OTHER_TOKEN},
             {"asked of gh:": [COMMENT], "token of gh:": [hashed("token-of-the-other-repository")]},
         ),
-        ("comment-on-pull-request.yml", {**by_hand("agent-no-change"), "secrets": TOKENS}, {"asked of gh:": []}),
+        ("comment-on-pull-request.yml", by_hand("agent-no-change"), {"asked of gh:": []}),
         (
             "merge-agent-pull-request.yml",
             {**by_hand("agent-pull-request"), **APP},
@@ -131,13 +130,15 @@ def test_an_example_prints_what_it_has_done(
     ("example", "given", "pages", "started", "cleared"),
     [
         ("upload-to-s3.yml", {}, PAGES, 1, 1),
-        ("readme-publish.yml", {"event": "workflow_dispatch", "inputs": {"job-id": "se_earlier"}}, MANY_PAGES, 0, 0),
+        ("upload-to-s3.yml", {"event": "workflow_dispatch", "inputs": {"job-id": "se_earlier"}}, MANY_PAGES, 0, 1),
+        ("readme-publish.yml", {}, MANY_PAGES, 1, 0),
     ],
 )
 def test_the_bucket_holds_the_site_and_nothing_else(
     act: Act, platform: Simulator, storage: Client, example: str, given: dict[str, Any], pages: int, started: int, cleared: int
 ) -> None:
-    platform.add_export_job("se_earlier", domain=DOMAIN, pages=MANY_PAGES)
+    platform.add_export_job("se_earlier", domain=DOMAIN, pages=pages)
+    platform.plan_export(DOMAIN, ExportPlan(pages=pages))
     storage.put_object(Bucket=BUCKET, Key="old/index.html", Body=b"A page that is no longer there")
     # as long as the new one, so that their sizes are equal
     storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"x" * len(SITE["index.html"]))
@@ -154,6 +155,17 @@ def test_the_bucket_holds_the_site_and_nothing_else(
         assert (head["ContentType"], head["CacheControl"]) == (kind, caching)
     assert platform.count("start_export") == started
     assert cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]["Quantity"] == cleared
+
+
+def test_an_export_waits_until_its_commit_is_deployed(act: Act, platform: Simulator) -> None:
+    platform.github.add(OLDER, repository=REPOSITORY)
+    platform.github.add(act.commit, repository=REPOSITORY, seconds=5.0)
+
+    run = act.run("fetch-in-another-job.yml", platform)
+
+    assert run.succeeded, run.log
+    facts = f"The platform serves {OLDER[:7]}, which does not contain {act.commit[:7]} yet. Its deployment is in progress."
+    assert run.log.index(facts) < run.log.index(f"The platform serves {act.commit[:7]}.\n")
 
 
 def test_after_an_incomplete_export_nothing_is_uploaded_and_nothing_removed(
@@ -218,8 +230,7 @@ def test_nginx_serves_every_page_at_each_of_its_addresses(act: Act, platform: Si
 
 
 def test_the_site_is_exported_when_it_contains_the_commit(act: Act, platform: Simulator, storage: Client) -> None:
-    commit = act.git("rev-parse", "HEAD").strip()
-    page = f'<meta name="docs-commit" content="{commit}">'
+    page = f'<meta name="docs-commit" content="{act.commit}">'
     storage.put_object(Bucket=BUCKET, Key="version.txt", Body=page.encode(), ACL="public-read")
     marker = f"{storage.meta.endpoint_url}/{BUCKET}/version.txt"
 
@@ -277,8 +288,7 @@ def test_the_deployment_gets_link_and_version_and_keeps_its_other_values(
     assert run.succeeded, run.log
     data = cluster.objects["configmaps", "docs", "docs"]["data"]
     values = json.loads(data["staticExport"])
-    commit = act.git("rev-parse", "HEAD").strip()
-    assert values == {"enabled": True, "bundleUrl": values["bundleUrl"], "version": version.replace("the commit", commit)}
+    assert values == {"enabled": True, "bundleUrl": values["bundleUrl"], "version": version.replace("the commit", act.commit)}
     assert "," in values["bundleUrl"], "Helm would split it on its command line"
     assert requests.get(values["bundleUrl"], timeout=10).content == ARCHIVE
     assert data["replicas"] == "3"

@@ -32,7 +32,7 @@ def test_after_mistakes_and_a_failed_export_only_a_step_for_failures_runs_and_re
     assert "did you mean `min-pages`?" in run.log
     assert len(run.printed("job:")) == 1, run.log
     assert "announced" not in run.log
-    assert "deployed" not in run.log
+    assert "| deployed" not in run.log
     assert (platform.count("start_export", domain=DOMAIN), platform.count("start_export")) == (0, 1)
 
 
