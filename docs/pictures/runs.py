@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from admin_api_simulator import ExportPlan
+from admin_api_simulator.github import CREATOR
+from admin_api_simulator.simulator import DEFAULT_TOKEN
 from admin_api_simulator.site import build_archive, site_files
 from tests.action import run_virtually
 from tests.virtual_platform import VirtualPlatform
@@ -19,10 +21,11 @@ IDLE_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """A run of the action: its inputs, the exports that it starts, by domain, and how long a download takes."""
+    """A run of the action: its inputs, the exports that it starts, by domain, and how long a deployment and a download take."""
 
     inputs: Mapping[str, str]
     exports: Mapping[str, ExportPlan] = field(default_factory=dict)
+    deploy_seconds: float = 0.0
     download_seconds: float = 0.0
 
     @property
@@ -43,6 +46,7 @@ def bundle_of(domain: str, *, pages: int, media_bytes: int) -> bytes:
     return b"".join([head, *stored, struct.pack("<II", zlib.crc32(archive), len(archive))])
 
 
+COMMIT: Final = "9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c"
 DOMAIN: Final = "docs.example.com"
 DOCS: Final = ExportPlan(
     job_id="se_3f9a2c1b",
@@ -54,8 +58,16 @@ DOCS: Final = ExportPlan(
 
 SCENES: Final[Mapping[str, Scene]] = {
     "success": Scene(
-        inputs={"domain": DOMAIN, "site-path": "site", "bundle-path": "bundle.tar.gz"},
+        inputs={
+            "domain": DOMAIN,
+            "site-path": "site",
+            "bundle-path": "bundle.tar.gz",
+            "commit": COMMIT,
+            "github-token": DEFAULT_TOKEN,
+            "deployment-creator": CREATOR,
+        },
         exports={DOMAIN: DOCS},
+        deploy_seconds=96.0,
         download_seconds=2.3,
     ),
     "failure": Scene(
@@ -109,6 +121,7 @@ def summary_of(scene: Scene) -> str:
         storage_url=STORAGE_URL,
         seconds=lambda request: REQUEST_SECONDS + (scene.download_seconds if STORAGE_URL in str(request.url) else 0.0),
     )
+    platform.simulator.github.add(COMMIT, seconds=scene.deploy_seconds)
     for domain, plan in scene.exports.items():
         platform.simulator.plan_export(domain, plan)
     platform.simulator.add_agent_job(
