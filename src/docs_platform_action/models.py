@@ -161,7 +161,7 @@ class Deployment:
             id=body["id"],
             commit=commit,
             commit_url=f"{repository_url}/commit/{commit}",
-            creator=_text(body.get("creator"), "login") or "",
+            creator=_text(body.get("creator"), "login") or "ghost",  # as GitHub shows deleted accounts
             environment=_text(body, "environment") or "",
             is_transient=body.get("transient_environment") is True,
         )

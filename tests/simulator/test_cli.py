@@ -16,7 +16,8 @@ import requests
 @contextmanager
 def program(*arguments: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """Run the simulator; yield it with what it prints once it serves."""
-    command = [sys.executable, "-m", "admin_api_simulator", "--port", "0", "--storage-port", "0", *map(str, arguments)]
+    any_free = [part for name in ("--port", "--storage-port", "--github-port") for part in (name, "0")]
+    command = [sys.executable, "-m", "admin_api_simulator", *any_free, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -43,7 +44,9 @@ def test_it_prints_its_address_serves_and_ends_on_a_signal(ending: signal.Signal
         process.send_signal(ending)
         _, errors = process.communicate(timeout=20)
 
-    assert all(word in banner for word in ("Storage:", "mine", "failing.", "no-plan.", "unknown.", "agent-archived"))
+    assert all(
+        word in banner for word in ("Storage:", "mine", "failing.", "no-plan.", "agent-archived", "demo/replaced")
+    )
     assert (process.returncode, errors) == (0, "")
 
 
