@@ -120,7 +120,8 @@ class GitHub:
         owner, name, *rest = next(ids for route in ROUTES if (ids := route.match(request.path)) is not None)
         query = {key: values[0] for key, values in parse_qs(request.query).items()}
         if request.operation == "compare_commits":
-            return self._compare(rest[0], page=int(query.get("page", "1")))
+            is_demo = f"{owner}/{name}" in DEMO_REPOSITORIES
+            return self._compare(rest[0], page=int(query.get("page", "1")), is_demo=is_demo)
         visible = self._visible(f"{owner}/{name}")
         if request.operation == "read_deployment":
             found = next((deployment for deployment in visible if str(deployment.id) == rest[0]), None)
@@ -160,8 +161,9 @@ class GitHub:
         page = f"https://dashboard.example.com/deployments/{deployment.id}"
         return [{"state": state, "log_url": page, "target_url": page, "environment_url": "", "description": ""}]
 
-    def _compare(self, base_and_head: str, *, page: int) -> Response:
+    def _compare(self, base_and_head: str, *, page: int, is_demo: bool) -> Response:
         base, _, head = base_and_head.partition("...")
+        base = COMMIT if is_demo and base not in self._commits else base  # in the demo, any commit is the merged one
         if base not in self._commits or head not in self._commits:
             return _error(404, "Not Found")
         ahead = self._commits.index(head) - self._commits.index(base)

@@ -44,9 +44,7 @@ def test_it_prints_its_address_serves_and_ends_on_a_signal(ending: signal.Signal
         process.send_signal(ending)
         _, errors = process.communicate(timeout=20)
 
-    assert all(
-        word in banner for word in ("Storage:", "mine", "failing.", "no-plan.", "agent-archived", "demo/replaced")
-    )
+    assert all(word in banner for word in ("Storage:", "mine", "failing.", "no-plan.", "agent-archived", "demo/replaced"))
     assert (process.returncode, errors) == (0, "")
 
 

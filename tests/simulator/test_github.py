@@ -52,7 +52,8 @@ def test_only_the_first_page_of_a_comparison_has_the_files(platform: Simulator) 
     assert (first.json()["status"], second.json()["status"]) == ("ahead", "ahead")
     assert len(second.content) < 1024 < 1024**2 < len(first.content)
     assert get(platform, f"/compare/{COMMIT}...{OLDER}").json()["status"] == "behind"
-    assert get(platform, f"/compare/{COMMIT}...main").status_code == 404
+    assert get(platform, f"/compare/main...{NEWER}").status_code == 404
+    assert get(platform, f"/compare/main...{NEWER}", repository="demo/replaced").json()["status"] == "ahead"
 
 
 def test_another_token_or_address_is_refused_in_githubs_words(platform: Simulator) -> None:

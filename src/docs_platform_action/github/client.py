@@ -51,8 +51,9 @@ class GitHubClient:
             failure.retry_after_seconds = limit_seconds or 0.0
             raise failure
         is_refused = status in {401, 403, 404}
+        refusal = "does not know the commit" if status == 404 and path.startswith("/compare/") else "refused the token"
         raise NotDeployed(
-            f"GitHub refused the token ({status})" if is_refused else returned,
+            f"GitHub {refusal} ({status})" if is_refused else returned,
             details=(f"The request was {target}.", *details),
             request_id=request_id,
             **(GITHUB_PERMISSIONS if is_refused else GITHUB_DOWN),

@@ -188,6 +188,8 @@ def test_any_other_error_is_final(operation: Operation, status: int) -> None:
         repository.deployments.contains_commit(repository.job, repository.read()[0], deadline=0.0)
 
     assert not isinstance(caught.value, GitHubUnavailable)
+    is_unknown = (operation, status) == ("compare_commits", 404)
+    assert ("refused the token" in caught.value.summary) == (status in {401, 403, 404} and not is_unknown)
     assert "Not accessible" in caught.value.details[-1]
 
 
