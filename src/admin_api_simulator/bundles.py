@@ -32,18 +32,22 @@ class Bundle:
 class BundleStore:
     """Packs each job's bundle once, and finds it by its path."""
 
-    def __init__(self, *, jobs: JobStore, archive: ArchiveKind, asset_bytes: int) -> None:
+    def __init__(self, *, jobs: JobStore, archive: ArchiveKind, asset_bytes: int, build_ids: bool) -> None:
         self._jobs = jobs
         self._archive: ArchiveKind = archive
         self._file_name = f"bundle.{archive}"
         self._asset_bytes = asset_bytes
+        self._build_ids = build_ids
         self._packed: dict[str, Bundle] = {}
         self._replaced: Counter[str] = Counter()
 
     def pack(self, job: ExportJob) -> Bundle:
         """Return the bundle of a job."""
         if job.id not in self._packed:
-            files = site_files(domain=job.domain, pages=job.pages, asset_bytes=self._asset_bytes)
+            build_id = hashlib.sha256(job.id.encode()).hexdigest()[:12] if self._build_ids else ""
+            files = site_files(
+                domain=job.domain, pages=job.pages, asset_bytes=self._asset_bytes, change=job.change, build_id=build_id
+            )
             self._packed[job.id] = self._wrap(job, build_archive(files, self._archive) if job.bundle is None else job.bundle)
         return self._packed[job.id]
 

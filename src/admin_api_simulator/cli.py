@@ -56,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--agent-seconds", type=_seconds, default=20.0, help="how long an agent job is active")
     made.add_argument("--pages", type=_whole_number(1, 100_000), default=12, help="number of pages of an exported site")
     made.add_argument("--asset-bytes", type=_whole_number(0, 10**9), default=0, help="size of an additional file in the bundle")
+    made.add_argument("--no-build-ids", dest="build_ids", action="store_false", help="write no build id into pages")
     made.add_argument("--archive", choices=get_args(ArchiveKind), default="tar.gz", help="format of the bundle")
     made.add_argument("--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works")
     made.add_argument("--scenario", type=Path, metavar="FILE", help="JSON file with scripted faults")
@@ -104,6 +105,7 @@ def banner(simulator: Simulator) -> str:
         f"{command(simulator)}\n"
         "\nMode export, domain:\n"
         "  docs.example.com      completed, like any other name\n"
+        "  changing.example.com  each export adds, changes and removes another page\n"
         "  failing.example.com   failed\n"
         "  no-plan.example.com   403, a plan without static export\n"
         "  unknown.example.com   404, no such deployment\n"

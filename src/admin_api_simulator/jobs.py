@@ -10,6 +10,7 @@ from typing import Literal
 
 from admin_api_simulator.clock import Clock, as_timestamp
 from admin_api_simulator.recording import normalized
+from admin_api_simulator.site import UNCHANGED, SiteChange
 
 AgentOutcome = Literal["pull-request", "no-change", "archived", "failed"]
 
@@ -17,6 +18,7 @@ DEMO_PROJECT = "demo-project"
 FINISHED_EXPORT = "export-finished"
 FAILED_EXPORT = "export-failed"
 FAILING_LABEL = "failing"
+CHANGING_LABEL = "changing"
 NO_PLAN_LABEL = "no-plan"
 UNKNOWN_LABEL = "unknown"
 AGENT_JOBS: Mapping[str, AgentOutcome] = {
@@ -38,13 +40,15 @@ def first_label(domain: str) -> str:
 class ExportPlan:
     """How the exports of a domain will be; what is None is as for every domain. One with an `error` fails.
 
-    `seconds` include `queue_seconds`. `bundle` replaces the generated archive. `job_id` is for a domain that is exported once.
+    `seconds` include `queue_seconds`. `change` is how the site differs from one with `pages`. `bundle` replaces its archive.
+    `job_id` is for a domain that is exported once.
     """
 
     job_id: str | None = None
     seconds: float | None = None
     queue_seconds: float | None = None
     pages: int | None = None
+    change: SiteChange = UNCHANGED
     error: str | None = None
     bundle: bytes | None = None
 
@@ -60,8 +64,14 @@ class ExportJob:
     seconds: float
     queue_seconds: float
     pages: int
+    change: SiteChange
     error: str | None
     bundle: bytes | None
+
+    @property
+    def page_count(self) -> int:
+        """The number of pages of the exported site."""
+        return self.pages + self.change.added - self.change.removed
 
     @property
     def ended(self) -> float:
@@ -75,11 +85,11 @@ class ExportJob:
         if age >= self.seconds:
             if self.error is not None:
                 return fields | {"status": "failed", "error": self.error}
-            return fields | {"status": "completed", "pageCount": self.pages}
+            return fields | {"status": "completed", "pageCount": self.page_count}
         if age < self.queue_seconds:
             return fields | {"status": "queued"}
         share = (age - self.queue_seconds) / (self.seconds - self.queue_seconds)
-        return fields | {"status": "running", "progress": min(99, int(100 * share)), "pageCount": int(self.pages * share)}
+        return fields | {"status": "running", "progress": min(99, int(100 * share)), "pageCount": int(self.page_count * share)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,9 +156,16 @@ class JobStore:
 
     def start_export(self, domain: str) -> ExportJob:
         """Start an export of a domain; its plan, or its first label, selects the outcome."""
-        fails = first_label(domain) == FAILING_LABEL
-        plan = self._plans.get(normalized(domain), ExportPlan(error=EXPORT_ERROR if fails else None))
+        plan = self._plans.get(normalized(domain), self._default_plan(domain))
         return self.add_export(plan.job_id or self._new_id(domain), domain=domain, plan=plan)
+
+    def _default_plan(self, domain: str) -> ExportPlan:
+        label = first_label(domain)
+        if label == CHANGING_LABEL:
+            earlier = sum(normalized(job.domain) == normalized(domain) for job in list(self._exports.values()))
+            number = min(earlier, self._pages - 1)
+            return ExportPlan(change=SiteChange(added=earlier, changed=number, removed=number))
+        return ExportPlan(error=EXPORT_ERROR if label == FAILING_LABEL else None)
 
     def add_export(self, job_id: str, *, domain: str = "docs.example.com", plan: ExportPlan) -> ExportJob:
         """Add an export that begins now."""
@@ -161,6 +178,7 @@ class JobStore:
             seconds=seconds,
             queue_seconds=seconds * self._queue_share if plan.queue_seconds is None else plan.queue_seconds,
             pages=self._pages if plan.pages is None else plan.pages,
+            change=plan.change,
             error=plan.error,
             bundle=plan.bundle,
         )

@@ -42,6 +42,7 @@ class Simulator:
     - `key`: the admin API key.
     - `export_seconds`, of which the fraction `queue_share` is in the queue, and `agent_seconds`: how long jobs take.
     - `pages`: number of pages of an exported site. `asset_bytes`: size of an additional incompressible file in the bundle.
+    - `build_ids=False`: pages are the same in every export; otherwise each has its export's build id in its markup.
     - `archive`: `tar.gz`, `tar` or `zip`. `link_seconds`: how long a bundle link is valid.
     - `job_ids`: ids of the first exports. `max_jobs`: maximum unfinished exports; a start above it gets 429.
     - `token`, `deploy_seconds`, `commits`: GitHub's token, how long a deployment takes, and the history of each repository.
@@ -59,6 +60,7 @@ class Simulator:
         agent_seconds: float = 0.3,
         pages: int = 12,
         asset_bytes: int = 0,
+        build_ids: bool = True,
         archive: ArchiveKind = "tar.gz",
         link_seconds: float = 3600.0,
         job_ids: Sequence[str] = (),
@@ -86,7 +88,7 @@ class Simulator:
             job_ids=job_ids,
         )
         self._signer = LinkSigner(clock=clock, secret=secrets.token_bytes(32), link_seconds=link_seconds)
-        self._bundles = BundleStore(jobs=self._jobs, archive=archive, asset_bytes=asset_bytes)
+        self._bundles = BundleStore(jobs=self._jobs, archive=archive, asset_bytes=asset_bytes, build_ids=build_ids)
         self._storage = Storage(clock=clock, signer=self._signer, bundles=self._bundles)
         self._api = Api(
             key=key,

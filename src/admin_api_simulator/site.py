@@ -6,6 +6,7 @@ import html
 import io
 import tarfile
 import zipfile
+from dataclasses import dataclass
 from typing import Literal
 
 ArchiveKind = Literal["tar.gz", "tar", "zip"]
@@ -17,10 +18,37 @@ MODIFIED_DATE = (2024, 1, 1, 0, 0, 0)
 LARGE_FILE_BYTES = 1 << 20  # only the asset is so large; it cannot be compressed, and trying takes seconds
 
 
-def site_files(*, domain: str, pages: int, asset_bytes: int = 0) -> dict[str, bytes]:
-    """Return the site's files by path: pages, style, script, sitemap and, with `asset_bytes`, an incompressible file."""
-    paths = ["index.html", *(f"guides/page-{number}/index.html" for number in range(2, pages + 1))]
-    files = {path: _page(domain=domain, number=number, pages=pages).encode() for number, path in enumerate(paths, start=1)}
+@dataclass(frozen=True, kw_only=True)
+class SiteChange:
+    """The numbers of pages that a site has more, with another text, and less than at first."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+
+
+UNCHANGED = SiteChange()
+
+
+def site_files(
+    *, domain: str, pages: int, asset_bytes: int = 0, change: SiteChange = UNCHANGED, build_id: str = ""
+) -> dict[str, bytes]:
+    """Return the site's files by path: pages, style, script, sitemap and, with `asset_bytes`, an incompressible file.
+
+    The last pages are removed, and the first guides change. `build_id` is in the markup of every page, as on real platforms.
+    """
+    paths = ["index.html", *(f"guides/page-{number}/index.html" for number in range(2, pages - change.removed + 1))]
+    paths += [f"guides/new-{number}/index.html" for number in range(1, change.added + 1)]
+    files = {
+        path: _page(
+            domain=domain,
+            number=number,
+            next_path=paths[number % len(paths)],
+            note="\n<p>This page was revised.</p>" if 1 < number <= 1 + change.changed else "",
+            build_id=build_id,
+        ).encode()
+        for number, path in enumerate(paths, start=1)
+    }
     files["assets/site.css"] = STYLE.encode()
     files["assets/site.js"] = SCRIPT.encode()
     files["sitemap.xml"] = _sitemap(domain=domain, paths=paths).encode()
@@ -34,16 +62,16 @@ def build_archive(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
     return _zip(files) if kind == "zip" else _tar(files, kind)
 
 
-def _page(*, domain: str, number: int, pages: int) -> str:
+def _page(*, domain: str, number: int, next_path: str, note: str, build_id: str) -> str:
     root = "" if number == 1 else "../../"
     name = html.escape(domain)
     title = f"Welcome to {name}" if number == 1 else f"Guide {number}"
-    following = f'<a href="{root}guides/page-{number + 1}/index.html">Next</a>' if number < pages else ""
+    build = f'<meta name="build-id" content="{build_id}">\n' if build_id else ""
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
-        f'<link rel="stylesheet" href="{root}assets/site.css">\n<script src="{root}assets/site.js" defer></script>\n'
-        f'</head>\n<body>\n<nav><a href="{root}index.html">Home</a>{following}</nav>\n'
-        f"<h1>{title}</h1>\n<p>Page {number} of the documentation at {name}.</p>\n</body>\n</html>\n"
+        f'{build}<link rel="stylesheet" href="{root}assets/site.css">\n<script src="{root}assets/site.js" defer></script>\n'
+        f'</head>\n<body>\n<nav><a href="{root}index.html">Home</a><a href="{root}{next_path}">Next</a></nav>\n'
+        f"<h1>{title}</h1>\n<p>Page {number} of the documentation at {name}.</p>{note}\n</body>\n</html>\n"
     )
 
 

@@ -100,7 +100,7 @@ def platform(act: Act) -> Iterator[Simulator]:
     """Serve a platform that has deployed the commit of the events."""
     seconds = {"export_seconds": 0.3, "agent_seconds": 0.3}
     commits = [OLDER, MERGED, act.commit]
-    with Simulator(key=ADMIN_KEY, token="token-of-the-run", commits=commits, pages=PAGES, **seconds) as platform:
+    with Simulator(key=ADMIN_KEY, token="token-of-the-run", commits=commits, pages=PAGES, build_ids=False, **seconds) as platform:
         platform.github.add(act.commit, repository=REPOSITORY)
         yield platform
 
