@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from unittest import mock
 
 from admin_api_simulator import Simulator
@@ -114,10 +114,13 @@ def run_virtually(
     seed: int = 1,
     idle_seconds: float = IDLE_SECONDS,
     stream: io.StringIO | None = None,
+    files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Ended:
-    """Run the whole action to the end in virtual time in a new workspace, whose files are in `left`."""
+    """Run the whole action to the end in virtual time in a new workspace with these files, all of which are in `left`."""
     given = {"base-url": API_URL, "admin-key": ADMIN_KEY, **inputs}
     with tempfile.TemporaryDirectory(prefix="virtual-run-") as folder:
+        for name, content in files.items():
+            Path(folder, name).write_bytes(content)
         return run_in_process(given, platform, workspace=Path(folder), seed=seed, idle_seconds=idle_seconds, stream=stream)
 
 

@@ -3,13 +3,13 @@
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from admin_api_simulator import ExportPlan
 from admin_api_simulator.github import CREATOR
 from admin_api_simulator.simulator import DEFAULT_TOKEN
-from admin_api_simulator.site import build_archive, site_files
+from admin_api_simulator.site import UNCHANGED, SiteChange, build_archive, site_files
 from tests.action import run_virtually
 from tests.virtual_platform import VirtualPlatform
 from tests.virtual_time import VirtualClock
@@ -21,12 +21,16 @@ IDLE_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """A run of the action: its inputs, the exports that it starts, by domain, and how long a deployment and a download take."""
+    """A run of the action: its inputs, the exports that it starts, by domain, and how long a deployment and a download take.
+
+    `published` is the export whose manifest the run finds at `published.manifest`.
+    """
 
     inputs: Mapping[str, str]
     exports: Mapping[str, ExportPlan] = field(default_factory=dict)
     deploy_seconds: float = 0.0
     download_seconds: float = 0.0
+    published: ExportPlan | None = None
 
     @property
     def mode(self) -> str:
@@ -34,9 +38,10 @@ class Scene:
         return self.inputs.get("mode", "export")
 
 
-def bundle_of(domain: str, *, pages: int, media_bytes: int) -> bytes:
+def bundle_of(domain: str, *, pages: int, media_bytes: int, change: SiteChange = UNCHANGED, build_id: str = "") -> bytes:
     """Return a site's archive as uncompressed gzip: the bytes that zlib returns, and their SHA-256, depend on its version."""
-    archive = build_archive(site_files(domain=domain, pages=pages, asset_bytes=media_bytes), "tar")
+    files = site_files(domain=domain, pages=pages, asset_bytes=media_bytes, change=change, build_id=build_id)
+    archive = build_archive(files, "tar")
     blocks = [archive[start : start + 0xFFFF] for start in range(0, len(archive), 0xFFFF)]
     stored = (
         struct.pack("<BHH", number == len(blocks), len(block), len(block) ^ 0xFFFF) + block
@@ -55,6 +60,7 @@ DOCS: Final = ExportPlan(
     pages=412,
     bundle=bundle_of(DOMAIN, pages=412, media_bytes=37 * 1024**2),
 )
+CHANGE: Final = SiteChange(added=3, changed=12, removed=1)
 
 SCENES: Final[Mapping[str, Scene]] = {
     "success": Scene(
@@ -106,6 +112,24 @@ SCENES: Final[Mapping[str, Scene]] = {
         },
         download_seconds=1.7,
     ),
+    "plan": Scene(
+        inputs={
+            "domain": DOMAIN,
+            "site-path": "site",
+            "manifest-path": "new.manifest",
+            "compare-with": "published.manifest",
+            "max-removed": "10%",
+        },
+        exports={
+            DOMAIN: replace(
+                DOCS,
+                change=CHANGE,
+                bundle=bundle_of(DOMAIN, pages=412, media_bytes=37 * 1024**2, change=CHANGE, build_id="3f9a2c1b"),
+            )
+        },
+        download_seconds=2.3,
+        published=replace(DOCS, bundle=bundle_of(DOMAIN, pages=412, media_bytes=37 * 1024**2, build_id="91d4e07a")),
+    ),
     "agent": Scene(
         inputs={"mode": "agent", "project-id": "prj_acme_docs", "job-id": "aj_7d41b6e3", "require-pr": "true"},
     ),
@@ -115,6 +139,12 @@ SCENES: Final[Mapping[str, Scene]] = {
 
 def summary_of(scene: Scene) -> str:
     """Run the action and return the Markdown of its job summary."""
+    files: dict[str, bytes] = {}
+    if scene.published is not None:
+        first = VirtualPlatform(VirtualClock())
+        first.simulator.plan_export(DOMAIN, scene.published)
+        left = run_virtually(first, {"domain": DOMAIN, "site-path": "site", "manifest-path": "new.manifest"}).left
+        files["published.manifest"] = left["new.manifest"]
     clock = VirtualClock()
     platform = VirtualPlatform(
         clock,
@@ -133,4 +163,4 @@ def summary_of(scene: Scene) -> str:
         createdAt="2026-05-04T11:59:41Z",
         prLink="https://github.com/acme/docs/pull/128",
     )
-    return run_virtually(platform, scene.inputs, idle_seconds=IDLE_SECONDS).summary
+    return run_virtually(platform, scene.inputs, idle_seconds=IDLE_SECONDS, files=files).summary

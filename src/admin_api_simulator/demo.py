@@ -11,10 +11,11 @@ from typing import TextIO
 
 from admin_api_simulator.github import COMMIT, CREATOR
 from admin_api_simulator.github_markdown import page_html
-from admin_api_simulator.jobs import DEMO_PROJECT
+from admin_api_simulator.jobs import DEMO_PROJECT, ExportPlan
 from admin_api_simulator.runner import ActionRun, run_action
 from admin_api_simulator.runner_log import RunnerLog
 from admin_api_simulator.simulator import Simulator
+from admin_api_simulator.site import UNCHANGED, SiteChange
 
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
 PAGE = Path("demo", "summary.html")
@@ -25,6 +26,7 @@ PAGES = 412
 LONGEST_RUN_SECONDS = 60.0
 POLL_INTERVAL = "1s"
 LINE_LENGTH = 130
+MANIFEST = "site.manifest"
 RESULT_KEYS = ("domain", "status", "sitePath", "failureReason")
 
 
@@ -33,6 +35,7 @@ class Scene:
     """One run of the demo.
 
     - `repository`: one of the simulated GitHub's, in which the platform deploys a commit; the run waits for it.
+    - `change`: what differs in `docs.example.com` from the earlier exports.
     - `cut`: a regular expression for lines of the log that are only counted.
     - `outputs`: the outputs to show, which the run must set. `failure_reason`: the expected one, None for a successful run.
     """
@@ -40,6 +43,7 @@ class Scene:
     title: str
     inputs: Mapping[str, str]
     repository: str | None = None
+    change: SiteChange = UNCHANGED
     cut: str | None = None
     outputs: Sequence[str]
     failure_reason: str | None = None
@@ -53,9 +57,16 @@ class Scene:
 SCENES = (
     Scene(
         title="A merged commit",
-        inputs={"domain": "docs.example.com", "site-path": "site", "commit": COMMIT},
+        inputs={"domain": "docs.example.com", "site-path": "site", "manifest-path": MANIFEST, "commit": COMMIT},
         repository="demo/deployed",
         outputs=("deployedCommit", "bundleUrl", "sitePath"),
+    ),
+    Scene(
+        title="The next export, compared with the first",
+        inputs={"domain": "docs.example.com", "site-path": "next", "compare-with": MANIFEST, "max-removed": "10%"},
+        change=SiteChange(added=3, changed=12, removed=1),
+        cut=r"^(?!Static|  Changes|  Unpacked)",
+        outputs=("changed",),
     ),
     Scene(
         title="Several domains, one fails",
@@ -86,7 +97,7 @@ def main(*, out: TextIO | None = None) -> int:
         _write(out, f"The action runs {len(SCENES)} times on a simulated platform at {platform.base_url}")
         for number, scene in enumerate(SCENES, start=1):
             heading = f"{number}. {scene.title}"
-            _write(out, "", f"{heading} ({_inputs(scene.inputs)})")
+            _write(out, "", _shortened(f"{heading} ({_inputs(scene.inputs)})"))
             run = _play(scene, platform, Path(workspace), out)
             summaries[heading] = run.summary
             if not scene.ended_as_expected(run):
@@ -106,6 +117,7 @@ def main(*, out: TextIO | None = None) -> int:
 def _play(scene: Scene, platform: Simulator, workspace: Path, out: TextIO) -> ActionRun:
     log = RunnerLog(lambda line: _write(out, _shortened(f"   {line}")), cut=scene.cut)
     intervals = {"poll-interval": POLL_INTERVAL, "max-poll-interval": POLL_INTERVAL}
+    platform.plan_export("docs.example.com", ExportPlan(change=scene.change))
     deployment = {"github-token": platform.token, "deployment-creator": CREATOR} if scene.repository else {}
     run = run_action(
         {"base-url": platform.base_url, "admin-key": platform.key, **intervals, **scene.inputs, **deployment},

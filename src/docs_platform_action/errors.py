@@ -168,6 +168,14 @@ class TooFewPages(ActionError):
     default_remedy = "If pages are missing, fix the site and export it again. If the number is right, lower `min-pages`."
 
 
+class TooManyRemoved(ActionError):
+    """More pages than `max-removed` allows are gone."""
+
+    failure_reason = "too-many-removed"
+    default_cause = "The export is incomplete or partial, pages were renamed, or `compare-with` is the manifest of another site."
+    default_remedy = "If that is right, raise `max-removed` and collect this export. If not, fix the site and export it again."
+
+
 class NoPullRequest(ActionError):
     """The job ended without a pull request, and `require-pr` asks for one."""
 

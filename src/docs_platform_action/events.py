@@ -33,13 +33,10 @@ class Events(Protocol):
         """Announce the end of an outage, or that a start was accepted that had exceeded a limit."""
 
     def link_made(self, job: Job) -> None:
-        """Announce the link to the bundle."""
+        """Announce the link to the bundle, or a new one."""
 
     def link_expired(self, job: Job, error: str) -> None:
         """Announce that the link no longer works, or will not soon, and that a new one is requested."""
-
-    def link_renewed(self, job: Job) -> None:
-        """Announce a new link."""
 
     def storage_responded(self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None) -> None:
         """Announce a response of the storage. `requested` is the requested range."""
@@ -55,9 +52,6 @@ class Events(Protocol):
 
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:
         """Announce the number of unpacked files, and their size in bytes."""
-
-    def unpacked(self, job: Job) -> None:
-        """Announce that the site is at `site-path`."""
 
     def warning(self, job: Job, lines: Sequence[str]) -> None:
         """Announce a warning, whose first line is its title."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from .errors import ActionError, Cancelled, InvalidInput
-from .models import UNUSABLE, AgentJob, Bundle, Deployment, Downloaded, ExportJob
+from .models import UNUSABLE, AgentJob, Bundle, Changes, Deployment, Downloaded, ExportJob
 from .text import format_clock
 
 DONE: Final = "done"
@@ -53,6 +53,10 @@ class Delivered:
     site_path: str | None = None
     site_files: int | None = None
     values_file: str | None = None
+    manifest_path: str | None = None
+    site_sha256: str | None = None
+    changes: Changes | None = None
+    changes_path: str | None = None
 
 
 @dataclass(kw_only=True, eq=False)
@@ -231,7 +235,7 @@ class Job:
 
     def result(self, now: float) -> dict[str, object]:
         """Return the job's object in the output `results`, with every key. Unknown values are `None`."""
-        failure, delivered, downloaded = self.failure, self.delivered, self.delivered.downloaded
+        failure, delivered, downloaded, changes = self.failure, self.delivered, self.delivered.downloaded, self.delivered.changes
         link = self.link if failure is None else None
         agent_job = self.reading if isinstance(self.reading, AgentJob) else None
         message = ". ".join(filter(None, (self.headline(failure), " ".join(failure.details)))) if failure else None
@@ -250,6 +254,11 @@ class Job:
             "bundleSha256": downloaded.sha256 if downloaded else None,
             "sitePath": delivered.site_path,
             "valuesFile": delivered.values_file,
+            "manifestPath": delivered.manifest_path,
+            "siteSha256": delivered.site_sha256,
+            "changed": changes.is_any if changes else None,
+            "changes": {"pages": dict(changes.pages), "files": dict(changes.files)} if changes else None,
+            "changesPath": delivered.changes_path,
             "prLink": self.pr_link,
             "repository": agent_job.repository if agent_job else None,
             "ref": agent_job.ref if agent_job else None,

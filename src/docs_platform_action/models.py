@@ -4,7 +4,7 @@ import http
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from ipaddress import ip_address
@@ -86,6 +86,35 @@ class Downloaded:
 
     size: int
     sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """What differs from the site that is published: the numbers of pages and of other files, and the first pages, by kind."""
+
+    pages: Mapping[str, int]
+    files: Mapping[str, int]
+    listed: Mapping[str, Sequence[str]]
+    is_first: bool  # nothing is published yet
+
+    ADDED: ClassVar[str] = "added"
+    TEXT_CHANGED: ClassVar[str] = "textChanged"  # only of pages, which then are not in `changed`
+    CHANGED: ClassVar[str] = "changed"
+    REMOVED: ClassVar[str] = "removed"
+    UNCHANGED: ClassVar[str] = "unchanged"
+    NEW_TEXT_EVERYWHERE: ClassVar[str] = (
+        "The text of every page differs, so something in each page probably changes with every export, such as a date."
+    )
+
+    @property
+    def is_any(self) -> bool:
+        """Whether any file was added, changed or removed."""
+        return any(count for counts in (self.pages, self.files) for kind, count in counts.items() if kind != self.UNCHANGED)
+
+    @property
+    def has_new_text_everywhere(self) -> bool:
+        """Whether the text of each of several pages changed, and no page was added or removed."""
+        return sum(self.pages.values()) == self.pages[self.TEXT_CHANGED] > 1
 
 
 @dataclass(frozen=True, kw_only=True)

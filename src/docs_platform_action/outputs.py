@@ -21,18 +21,8 @@ from .redaction import HIDDEN, Redactor
 
 # the keys of a job's result that are also outputs of a step with one job
 OUTPUTS_OF_ONE_JOB: Final = (
-    "deployedCommit",
-    "jobId",
-    "status",
-    "pageCount",
-    "bundleUrl",
-    "expiresAt",
-    "bundlePath",
-    "bundleSize",
-    "bundleSha256",
-    "sitePath",
-    "valuesFile",
-    "prLink",
+    *("deployedCommit", "jobId", "status", "pageCount", "bundleUrl", "expiresAt", "bundlePath", "bundleSize", "bundleSha256"),
+    *("sitePath", "valuesFile", "manifestPath", "siteSha256", "changed", "changesPath", "prLink"),
 )
 
 # the longest `NAME=value`, with its final zero, that Linux passes to a program (source: execve(2), `MAX_ARG_STRLEN`)
@@ -146,7 +136,8 @@ class Outputs:
 
 def _texts(values: Mapping[str, object]) -> dict[str, str]:
     """Return the known values as one line of UTF-8 each, so without surrogates and control characters."""
-    return {name: UNUSABLE.sub(" ", str(value)) for name, value in values.items() if value is not None}
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()}
+    return {name: UNUSABLE.sub(" ", text) for name, text in texts.items() if values[name] is not None}
 
 
 def _shell_line(name: str, text: str) -> str:

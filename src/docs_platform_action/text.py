@@ -66,11 +66,6 @@ def format_clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
 
 
-def format_short(seconds: float) -> str:
-    """Return a duration in whole seconds, from a minute on as `m:ss`."""
-    return format_clock(seconds) if seconds >= 60 else f"{int(seconds)} s"
-
-
 def format_seconds(seconds: float) -> str:
     """Return a duration in seconds, with one decimal below ten."""
     if seconds < 0.05:

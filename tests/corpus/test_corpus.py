@@ -1,8 +1,14 @@
 """Archives of real packers unpack to the trees that were packed, or are refused."""
 
+import io
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
 import pytest
 
 from docs_platform_action.errors import InvalidBundle
+from docs_platform_action.manifest import manifest_lines, read_manifest
 from tests import corpus
 from tests.unpacking import unpacked
 
@@ -10,6 +16,17 @@ from tests.unpacking import unpacked
 @pytest.mark.parametrize("name", corpus.ACCEPTED)
 def test_the_packed_tree_comes_out(name: str) -> None:
     assert corpus.digests(unpacked(corpus.read(name))) == corpus.expected(name)
+
+
+@pytest.mark.parametrize("name", corpus.ACCEPTED)
+def test_sha256sum_accepts_the_manifest_of_the_tree(name: str) -> None:
+    def look(folder: Path, digests: Mapping[bytes, bytes]) -> None:
+        lines = b"".join(manifest_lines(digests))
+        checked = subprocess.run(["sha256sum", "--check", "--strict"], cwd=folder, input=lines, capture_output=True, check=False)
+        assert (checked.returncode, checked.stderr, checked.stdout.count(b": OK\n")) == (0, b"", len(digests))
+        assert read_manifest(io.BytesIO(lines)) == digests
+
+    unpacked(corpus.read(name), look)
 
 
 @pytest.mark.parametrize("name", corpus.REFUSED)

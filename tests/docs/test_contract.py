@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from docs.pages import markdown_pages
+from docs_platform_action.bundle.plan import compare
 from docs_platform_action.errors import ActionError, Cancelled
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.inputs.table import INPUTS, Input
@@ -27,12 +28,14 @@ PAGES = [page for page in markdown_pages() if re.search(r"docs-platform-action@|
 RESULT_KEYS = (
     *("mode", "domain", "projectId", "deployedCommit", "jobId", "status", "bundleUrl", "expiresAt", "pageCount"),
     *("bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"),
+    *("manifestPath", "siteSha256", "changed", "changes", "changesPath"),
     *("prLink", "repository", "ref", "model", "createdAt", "archivedAt"),
     *("durationSeconds", "failureReason", "message"),
 )
+TYPES = {str: "string", Mode: "string", int: "number", bool: "boolean", dict: "object"}
 FAILURE_REASONS = (
     *("invalid-input", "not-deployed", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "too-few-pages"),
-    *("no-pull-request", "timeout", "unavailable", "bad-response", "start-unconfirmed", "download-failed"),
+    *("too-many-removed", "no-pull-request", "timeout", "unavailable", "bad-response", "start-unconfirmed", "download-failed"),
     *("invalid-bundle", "cancelled", "internal-error"),
 )
 JOBS = (
@@ -44,7 +47,14 @@ JOBS = (
         reading=ExportJob(status="completed", page_count=412),
         link=Bundle(url="https://storage.example.com/b", expires_at="2026-05-04T15:04:00Z"),
         delivered=Delivered(
-            downloaded=Downloaded(size=4, sha256="9b1c"), bundle_path="b.tar", site_path="site", values_file="v.yaml"
+            downloaded=Downloaded(size=4, sha256="9b1c"),
+            bundle_path="b.tar",
+            site_path="site",
+            values_file="v.yaml",
+            manifest_path="site.manifest",
+            site_sha256="81d1",
+            changes=compare({}, {b"index.html": bytes(64)})[0],
+            changes_path="changes.json",
         ),
     ),
     Job(
@@ -113,7 +123,7 @@ def test_a_job_in_results_has_the_promised_keys_and_the_types_of_the_reference()
     for job in JOBS:
         result = job.result(0.0)
         assert tuple(result) == RESULT_KEYS
-        types = {name: "number" if isinstance(value, int) else "string" for name, value in result.items() if value is not None}
+        types = {name: TYPES[type(value)] for name, value in result.items() if value is not None}
         assert {name: shown[name][1] for name in types} == types
 
 

@@ -208,4 +208,4 @@ def test_the_wait_is_a_phase_of_its_own(action: Action) -> None:
     ended = action.run(platform, **WAITING)
 
     assert f": {DEPLOYMENT} 1:4" in ended.summary
-    assert "queued 3" in ended.summary
+    assert "queued 0:3" in ended.summary

@@ -74,23 +74,23 @@ def test_a_host_is_shown_without_its_user_and_a_link_without_its_query() -> None
 
 class TestNumbers:
     @pytest.mark.parametrize(
-        ("seconds", "clock", "short", "exact", "approx", "eta"),
+        ("seconds", "clock", "exact", "approx", "eta"),
         [
-            (0.04, "0:00", "0 s", "under 0.1 s", "under 0.1 s", "0:05"),
-            (0.05, "0:00", "0 s", "0.1 s", "0.1 s", "0:05"),
-            (9.94, "0:09", "9 s", "9.9 s", "9.9 s", "0:10"),
-            (9.95, "0:09", "9 s", "10 s", "10 s", "0:10"),
-            (59.9, "0:59", "59 s", "60 s", "60 s", "1:00"),
-            (90, "1:30", "1:30", "90 s", "2 min", "1:30"),
-            (631, "10:31", "10:31", "631 s", "11 min", "11:00"),
-            (3599, "59:59", "59:59", "3599 s", "60 min", "1:00:00"),
-            (172_800, "48:00:00", "48:00:00", "172800 s", "2 days", "48:00:00"),
+            (0.04, "0:00", "under 0.1 s", "under 0.1 s", "0:05"),
+            (0.05, "0:00", "0.1 s", "0.1 s", "0:05"),
+            (9.94, "0:09", "9.9 s", "9.9 s", "0:10"),
+            (9.95, "0:09", "10 s", "10 s", "0:10"),
+            (59.9, "0:59", "60 s", "60 s", "1:00"),
+            (90, "1:30", "90 s", "2 min", "1:30"),
+            (631, "10:31", "631 s", "11 min", "11:00"),
+            (3599, "59:59", "3599 s", "60 min", "1:00:00"),
+            (172_800, "48:00:00", "172800 s", "2 days", "48:00:00"),
         ],
     )
-    def test_durations(self, seconds: float, clock: str, short: str, exact: str, approx: str, eta: str) -> None:
-        formats = (text.format_clock, text.format_short, text.format_seconds, text.format_approx, text.format_eta)
+    def test_durations(self, seconds: float, clock: str, exact: str, approx: str, eta: str) -> None:
+        formats = (text.format_clock, text.format_seconds, text.format_approx, text.format_eta)
 
-        assert [form(seconds) for form in formats] == [clock, short, exact, approx, eta]
+        assert [form(seconds) for form in formats] == [clock, exact, approx, eta]
 
     @pytest.mark.parametrize(
         ("count", "shown"),

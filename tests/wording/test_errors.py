@@ -36,6 +36,7 @@ from tests.virtual_time import VirtualClock
 EXPORT: Final = {"domain": "docs.example.com"}
 COLLECT: Final = {"mode": "collect", "job_id": "export-finished"}
 SITE: Final = {**COLLECT, "site_path": "site"}
+PLAN: Final = {"site_path": "site", "compare_with": "published.manifest"}
 AGENT: Final = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
 SEVERAL: Final = {"domain": "a.example.com\nb.example.com"}
 HTML: Final[dict[str, Any]] = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
@@ -66,6 +67,8 @@ INPUTS: Final[tuple[Inputs, ...]] = (
     {**SEVERAL, "site_path": "site"},
     {**COLLECT, "domain": "", "site_path": "{domain}"},
     *({"ca_bundle": "missing.pem"}, {"ca_bundle": "notes.txt"}),
+    *({**PLAN, "compare_with": path} for path in ("missing.manifest", "cut-off.manifest", "full")),
+    *({**PLAN, **wrong} for wrong in ({"first_publication": "true"}, {"max_removed": "101%"})),
 )
 """Inputs that are refused, besides those of a good export."""
 
@@ -119,6 +122,9 @@ class Runs:
         (workspace / "full").mkdir()
         (workspace / "full" / "index.html").touch()
         (workspace / "notes.txt").touch()
+        for name, last in {"published": "", "cut-off": "# text"}.items():
+            lines = "".join(f"{number:064}  {number}.html\n" for number in range(7))
+            (workspace / f"{name}.manifest").write_text(f"# 7 files\n{lines}{last}")
         for link, target in {"circle": "other", "other": "circle"}.items():
             (workspace / link).symlink_to(target)
         self._action = Action(workspace)
@@ -288,6 +294,7 @@ def _of_jobs(runs: Runs) -> Iterator[ActionError]:
     yield runs.failure({**COLLECT, "min_pages": "99"})
     yield runs.failure({**COLLECT, "min_pages": "99"}, reading(status="completed"))
     yield runs.failure({**SITE, "min_pages": "99"}, reading(status="completed"))
+    yield runs.failure({**COLLECT, **PLAN, "max_removed": "10%"})
     for status in ({"status": "running", "progress": 99.9, "pageCount": 1412}, {"status": "polishing"}):
         yield runs.failure({**COLLECT, "timeout": "10m"}, reading(**status))
     yield runs.faulty("read_export", Fault(status=503, json={}), {**COLLECT, "timeout": "10m", "outage_tolerance": "1h"})

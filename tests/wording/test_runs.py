@@ -9,24 +9,30 @@ from typing import Any, Final
 from admin_api_simulator import ExportPlan, Fault, Simulator
 from admin_api_simulator.github import COMMIT, CREATOR, NEWER, OLDER
 from admin_api_simulator.simulator import DEFAULT_TOKEN
+from admin_api_simulator.site import SiteChange
 from tests.action import Inputs, run_virtually
 from tests.virtual_platform import VirtualPlatform
 from tests.virtual_time import VirtualClock
 
 EXPORT: Final = {"domain": "docs.example.com"}
 SITE: Final = {**EXPORT, "site-path": "site"}
+MANIFEST: Final = "published.manifest"
 AGENT: Final = {"mode": "agent", "project-id": "demo-project"}
 SEVERAL: Final = {"domain": "docs.example.com\nunknown.example.com"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run with these inputs on a platform after `plan`. Its summary is shown only on request."""
+    """A run with these inputs on a platform after `plan`. Its summary is shown only on request.
+
+    With a `change`, it is the next export after one whose manifest it is compared with.
+    """
 
     inputs: Inputs
     plan: Callable[[Simulator], object] = lambda _simulator: None
     options: Mapping[str, Any] = field(default_factory=dict)
     with_summary: bool = False
+    change: SiteChange | None = None
 
 
 def _troubled(simulator: Simulator) -> None:
@@ -53,17 +59,19 @@ RUNS: Final = {
         plan=_deployed,
         options={"export_seconds": 20, "job_ids": ["se_1"]},
     ),
-    "The export fails": Run(
-        inputs={"domain": "failing.example.com"}, options={"export_seconds": 20, "job_ids": ["se_1"]}, with_summary=True
+    "The next export, compared with the published site": Run(
+        inputs={**SITE, "compare-with": MANIFEST, "changes-path": "changes.json", "max-removed": "20%"},
+        options={"job_ids": ["se_1", "se_2"], "pages": 6},
+        change=SiteChange(added=1, changed=2, removed=1),
+        with_summary=True,
     ),
+    "The export fails": Run(inputs={"domain": "failing.example.com"}, options={"export_seconds": 20, "job_ids": ["se_1"]}),
     "Several domains": Run(inputs=SEVERAL, options={"export_seconds": 60, "job_ids": ["se_1"]}),
-    "The time is up": Run(inputs={**EXPORT, "timeout": "2m"}, options={"export_seconds": 9999, "job_ids": ["se_1"]}),
     "No waiting": Run(inputs={**EXPORT, "wait": "false"}, options={"job_ids": ["se_1"]}),
     "A pull request": Run(inputs={**AGENT, "job-id": "agent-pull-request"}, options={"agent_seconds": 40}),
     "An archived agent job, and an input of another mode": Run(
         inputs={**AGENT, "job-id": "agent-archived", "site-path": "site"}, options={"agent_seconds": 40}
     ),
-    "A wrong input": Run(inputs={**EXPORT, "timeout": "soon"}),
 }
 
 
@@ -85,7 +93,12 @@ Whole runs as people see them: the log and, for some, the job summary. Written b
 def _shown(run: Run) -> str:
     platform = VirtualPlatform(VirtualClock(), archive="tar", **run.options)  # a compressed size depends on zlib's version
     run.plan(platform.simulator)
-    ended = run_virtually(platform, {"poll-interval": "45s", "max-poll-interval": "45s", **run.inputs})
+    files: Mapping[str, bytes] = {}
+    if run.change is not None:
+        published = run_virtually(platform, {**SITE, "manifest-path": MANIFEST})
+        files = {MANIFEST: published.left[MANIFEST]}
+        platform.simulator.plan_export("docs.example.com", ExportPlan(change=run.change))
+    ended = run_virtually(platform, {"poll-interval": "45s", "max-poll-interval": "45s", **run.inputs}, files=files)
     summary = re.sub(r"---\n(?:.*\n)+?---\n", "…\n", ended.summary)  # without the colors of the timeline
     log = re.sub("(?m)^::add-mask::.*\n", "", ended.stdout)  # which the runner does not show
     return f"{log}\n{summary}" if run.with_summary else log

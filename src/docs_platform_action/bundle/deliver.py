@@ -1,6 +1,6 @@
 """Deliver a finished bundle: keep the archive, unpack the site and write the Helm values, as the settings ask."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,11 +11,13 @@ from ..context import Context
 from ..errors import ActionError, Cancelled, DownloadFailed, InternalError, InvalidBundle, TooFewPages, Unavailable
 from ..inputs.settings import DeliverySettings, OutputPath
 from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
+from ..manifest import manifest_lines
 from ..ownership import Owner, owner_of
 from ..text import as_sentence, format_seconds, pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
 from .faults import DiskTooSmall
 from .pipe import Pipe
+from .plan import Digests, changes_json, check_removed, compare, describe, site_sha256
 from .staging import Staged
 from .stream import BundleStream, ResumeError
 from .tree import Tree
@@ -88,7 +90,8 @@ class Delivery:
                     self._end_download(stream)
                     self._publish_archive(archive)
             except InvalidBundle as error:
-                if archive is not None and self.settings.min_pages is None and not isinstance(error, DiskTooSmall):
+                is_guarded = self.settings.min_pages is not None or self.settings.compare_with is not None
+                if archive is not None and not is_guarded and not isinstance(error, DiskTooSmall):
                     with suppress(DownloadFailed):  # the archive is kept only to inspect it
                         self._end_download(stream)
                         self._publish_archive(archive)
@@ -101,8 +104,10 @@ class Delivery:
 
     def _deliver_site(self, target: OutputPath, stream: BundleStream, archive: Staged | None) -> None:
         owner, summary = self._owner(target), f"the site cannot be written to {target.name}"
+        is_planned = (self.settings.manifest_path, self.settings.compare_with) != (None, None)
+        digests = Digests(self.settings.compare_with or {}) if is_planned else None
         with Staged(target, owner, InternalError, summary, is_folder=True) as site:
-            tree = Tree(site.path, site.descriptor, self.context.clock.cancellation, owner)
+            tree = Tree(site.path, site.descriptor, self.context.clock.cancellation, owner, digests)
             is_zip, size = stream.peek().startswith(ZIP_MAGICS), stream.size or 0
             site.check_space(2 * size if is_zip and archive is None else size)  # the archive and a site that is as large
             if is_zip:
@@ -110,14 +115,22 @@ class Delivery:
             else:
                 self._unpack_tar(stream, site, tree)
             self._check_pages(tree)
+            if digests is not None:
+                self._plan(digests.files)
             self._publish_archive(archive)
             self.context.clock.cancellation.check()
             only_folder = tree.only_folder()
             site.publish()
         self.job.delivered = replace(self.job.delivered, site_path=target.name, site_files=tree.files)
-        self.context.events.unpacked(self.job)
+        self.context.events.noted(self.job, f"Unpacked {pluralize(tree.files, 'file')} to {target.name}/")
         if only_folder is not None:
-            self._warn_of_only_folder(target.name, only_folder)
+            inner = f"{target.name}/{only_folder}"
+            lines = [
+                f"{self.job.title}: the site has no `index.html` at its top, but one in its only folder, `{only_folder}/`.",
+                f"If `{only_folder}/` is not part of your site's addresses, publish `{inner}` in place of `{target.name}`.",
+                "A step that deletes what is no longer there, such as `aws s3 sync --delete`, would otherwise delete the site.",
+            ]
+            self.context.events.warning(self.job, lines)
 
     def _unpack_zip(self, stream: BundleStream, archive: Staged | None, site: Staged, tree: Tree) -> None:
         """Unpack a zip archive once it is complete, because its directory is at the end."""
@@ -163,6 +176,29 @@ class Delivery:
                 ),
             )
 
+    def _plan(self, files: Mapping[bytes, bytes]) -> None:
+        """Compare the site with the published one, before anything but the changes is published. Raises `TooManyRemoved`."""
+        job, settings = self.job, self.settings
+        job.delivered = replace(job.delivered, site_sha256=site_sha256(manifest_lines(files)))
+        if settings.compare_with is not None:
+            changes, paths = compare(settings.compare_with, files)
+            if (target := settings.changes_path) is not None:
+                self._write(target, "the changes", changes_json(paths))
+            job.delivered = replace(job.delivered, changes=changes, changes_path=target.name if target is not None else None)
+            for line in describe(changes):
+                self.context.events.noted(job, line)
+            if settings.max_removed is not None:
+                check_removed(changes, settings.max_removed)
+        if settings.manifest_path is not None:
+            self._write(settings.manifest_path, "the manifest", manifest_lines(files))
+            job.delivered = replace(job.delivered, manifest_path=settings.manifest_path.name)
+
+    def _write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:
+        with Staged(target, self._owner(target), InternalError, f"{what} cannot be written to {target.name}") as file:
+            file.write_lines(lines)
+            self.context.clock.cancellation.check()
+            file.publish()
+
     def _publish_archive(self, archive: Staged | None) -> None:
         if archive is not None and self.settings.bundle_path is not None:
             self.context.clock.cancellation.check()
@@ -170,21 +206,13 @@ class Delivery:
             self.job.delivered = replace(self.job.delivered, bundle_path=self.settings.bundle_path.name)
             self.context.events.noted(self.job, f"Saved the archive to {self.settings.bundle_path.name}")
 
-    def _warn_of_only_folder(self, site: str, folder: str) -> None:
-        lines = [
-            f"{self.job.title}: the site has no `index.html` at its top, but one in its only folder, `{folder}/`.",
-            f"If `{folder}/` is not part of your site's addresses, publish `{site}/{folder}` in place of `{site}`.",
-            "A step that deletes what is no longer there, such as `aws s3 sync --delete`, would otherwise delete the site.",
-        ]
-        self.context.events.warning(self.job, lines)
-
     def renew_link(self) -> bool:
         """Replace the link, also in the values file, and return whether that succeeded. Raises `Cancelled`."""
         job, events, old = self.job, self.context.events, self.job.link
         events.link_expired(job, f"The bundle link {_expiry(job, self.context)}")
         try:
             job.link = self.context.api.make_bundle(job)
-            events.link_renewed(job)
+            events.link_made(job)
             if job.delivered.values_file is not None and self.settings.values_file is not None:
                 self._write_values(self.settings.values_file)
         except Cancelled:
@@ -201,11 +229,8 @@ class Delivery:
     def _write_values(self, target: OutputPath) -> None:
         from .helm_values import values_text  # imports a YAML library, which most runs do not need
 
-        summary = f"the Helm values file cannot be written to {target.name}"
-        with Staged(target, self._owner(target), InternalError, summary) as file:
-            file.write(values_text(self.job, self.settings.export_version, self.context.clock.now()).encode())
-            self.context.clock.cancellation.check()
-            file.publish()
+        text = values_text(self.job, self.settings.export_version, self.context.clock.now())
+        self._write(target, "the Helm values file", [text.encode()])
         self.job.delivered = replace(self.job.delivered, values_file=target.name)
         self.context.events.noted(self.job, f"Wrote the Helm values file {target.name}")
 

@@ -2,10 +2,11 @@
 
 import contextlib
 import errno
+import itertools
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
@@ -16,6 +17,7 @@ from ..text import format_bytes, quoted
 from .archive import Chunk
 from .faults import DISK_FAULTY, DISK_FULL, PATH_SHARED, DiskTooSmall
 
+_BLOCK_LINES: Final = 10_000  # that are written at once
 _INTERFERENCE: Final = {errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENOENT}
 """Of paths that were usable before the run (source: rename(2) and open(2))."""
 
@@ -30,7 +32,9 @@ class Staged:
     def __init__(
         self, target: OutputPath, owner: Owner | None, failure: type[ActionError], summary: str, *, is_folder: bool = False
     ) -> None:
-        self.path = self._part = _part_beside(target.path)
+        suffix = f".{secrets.token_hex(8)}.part"
+        name = target.path.name.encode()[: MAX_PART_BYTES - 1 - len(suffix)].decode(errors="ignore")
+        self.path = self._part = target.path.with_name(f".{name}{suffix}")  # hidden, so that no glob of a later step matches it
         self.descriptor = -1  # until the part is created
         self._target, self._owner, self._failure, self._summary = target, owner, failure, summary
         self._is_folder = is_folder
@@ -102,6 +106,12 @@ class Staged:
         with self.errors_explained():
             write_all(self.descriptor, data)
 
+    def write_lines(self, lines: Iterable[bytes]) -> None:
+        """Append many short lines to the file."""
+        rest = iter(lines)
+        while block := b"".join(itertools.islice(rest, _BLOCK_LINES)):
+            self.write(block)
+
     def open(self) -> BinaryIO:
         """Open the file to read it."""
         return os.fdopen(os.dup(self.descriptor), "rb")
@@ -113,13 +123,6 @@ class Staged:
             os.close(os.dup(self.descriptor))  # reports late errors of network shares
             self._part.replace(self._target.path)
         self.path = self._target.path
-
-
-def _part_beside(target: Path) -> Path:
-    """Return a new path beside the target. Its name is hidden, so that no glob of a later step matches it."""
-    suffix = f".{secrets.token_hex(8)}.part"
-    name = target.name.encode()[: MAX_PART_BYTES - 1 - len(suffix)].decode(errors="ignore")
-    return target.with_name(f".{name}{suffix}")
 
 
 def write_all(descriptor: int, data: Chunk) -> None:

@@ -18,6 +18,7 @@ from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
 from ..text import format_bytes, quoted
 from .archive import CHUNK_BYTES, FOLDER, HARD_LINK, MAX_UNPACKED_BYTES, SYMBOLIC_LINK, Chunk, Entry, check_entries
 from .faults import DiskTooSmall, too_large, unsafe
+from .plan import Digests
 from .staging import write_all
 
 MAX_RESERVED_BYTES: Final = 1024**3  # of the disk stay free; on a small one, a tenth of it
@@ -34,13 +35,16 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 class Tree:
     """The tree below an empty folder, written relative to its open descriptor `root`: no path is longer than in the archive."""
 
-    def __init__(self, folder: Path, root: int, cancellation: Cancellation, owner: Owner | None) -> None:
+    def __init__(
+        self, folder: Path, root: int, cancellation: Cancellation, owner: Owner | None, digests: Digests | None = None
+    ) -> None:
         self.files = self.html_files = self.bytes = self._entries = 0
         self._budget = 0  # bytes until the next look at the disk
         self._folder = folder
         self._root = root
         self._cancellation = cancellation
         self._owner = owner
+        self._digests = digests
         self._folders = {""}
         self._links: dict[str, str] = {}
 
@@ -80,7 +84,9 @@ class Tree:
             self._chown(path)
         top = os.path.realpath(os.fsencode(self._folder))
         for path in self._links:
-            self._check_link(path, top)
+            real = self._check_link(path, top)
+            if self._digests is not None:
+                self._digests.add_link(path.encode(), real)
 
     def only_folder(self) -> str | None:
         """Return the only folder at the top, if it has an `index.html` and the top has none."""
@@ -94,7 +100,8 @@ class Tree:
         except OSError:
             return False
 
-    def _check_link(self, path: str, top: bytes) -> None:
+    def _check_link(self, path: str, top: bytes) -> bytes:
+        """Return the path of the file or folder that a symbolic link leads to. Raises `InvalidBundle` if it leads outside."""
         self._cancellation.check()
         link, subject = top + b"/" + path.encode(), f"Symbolic link {quoted(path)}"
         try:
@@ -106,6 +113,7 @@ class Tree:
             raise unsafe(f"{subject} leads outside the folder.")
         if (above + b"/").startswith(real + b"/"):
             raise unsafe(f"{subject} is part of a loop: it leads to a folder that it is in.")
+        return real[len(top) + 1 :]
 
     def _make_folder(self, path: str) -> None:
         if path in self._folders:
@@ -125,6 +133,8 @@ class Tree:
     def _add_file(self, path: str, content: Iterable[Chunk]) -> None:
         """Write a file, with the current time: with a fixed date, `aws s3 sync` misses a change that keeps the size."""
         self._links.pop(path, None)
+        if self._digests is not None:
+            content = self._digests.record(path.encode(), content)
         try:
             descriptor = os.open(path.encode(), _NEW_FILE, FILE_MODE, dir_fd=self._root)
         except FileExistsError:
@@ -170,6 +180,8 @@ class Tree:
         except FileNotFoundError:
             return
         self._count(path, -1)
+        if self._digests is not None:
+            self._digests.files.pop(path.encode(), None)
 
     def take_space(self, count: int) -> None:
         """Count bytes that are about to be written to the disk. Raises `DiskTooSmall` if it becomes too full, and `OSError`."""

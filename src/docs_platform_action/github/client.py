@@ -1,5 +1,6 @@
 """GitHub's REST API: reads of one repository."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
@@ -9,7 +10,7 @@ from ..errors import GITHUB_DOWN, GITHUB_PERMISSIONS, GitHubUnavailable, NotDepl
 from ..events import Events
 from ..http.api_client import ApiClient, ApiResponse
 from ..http.faults import NetworkError, format_status
-from ..http.retry import LAST_ATTEMPT_SECONDS, TEMPORARY_STATUSES, http_date
+from ..http.retry import LAST_ATTEMPT_SECONDS, TEMPORARY_STATUSES, TransientError, http_date
 from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
 from ..job import Job
@@ -32,12 +33,15 @@ class GitHubClient:
     def get(self, job: Job, path: str, kind: type[T], *, deadline: float) -> T:
         """Return the JSON at a path of the repository. Raises `GitHubUnavailable` for a temporary error, and `NotDeployed`."""
         request, began = Request(method="GET", url=f"/repos/{self.repository}{path}"), self.clock.monotonic()
+        if began >= deadline + LAST_ATTEMPT_SECONDS:  # a pass after the deadline ends within two attempts
+            raise GitHubUnavailable("there was no time for all requests", **GITHUB_DOWN)
         try:
             response = self.client.send(request, Timeouts().within(max(deadline - began, LAST_ATTEMPT_SECONDS)))
         except UnusableServerError as error:
             raise error.failure(NotDeployed, f"GitHub's API at {self.client.host}", "GITHUB_API_URL") from error
-        except NetworkError as error:
-            raise GitHubUnavailable(error.message, **(error.advice_for("GITHUB_API_URL") or GITHUB_DOWN)) from error
+        except (NetworkError, TransientError) as error:
+            advice = error.advice if isinstance(error, TransientError) else error.advice_for("GITHUB_API_URL")
+            raise GitHubUnavailable(error.message, **(advice or GITHUB_DOWN)) from error
         status, said, milliseconds = response.status, read_error(response.body) or "", (self.clock.monotonic() - began) * 1000
         target, request_id = f"GET {request.url}", response.request_id
         self.events.request_ended(job, target, outcome=str(status), milliseconds=milliseconds, request_id=request_id)
@@ -65,6 +69,6 @@ def _limit_seconds(response: ApiResponse, said: str, now: datetime) -> float | N
     if response.retry_after_seconds is not None or response.status not in {403, 429}:
         return response.retry_after_seconds
     headers = response.headers
-    if headers.get("X-RateLimit-Remaining") == "0" and (reset := headers.get("X-RateLimit-Reset", "")).isdecimal():
+    if headers.get("X-RateLimit-Remaining") == "0" and re.fullmatch("[0-9]{1,12}", reset := headers.get("X-RateLimit-Reset", "")):
         return max(int(reset) - (http_date(headers.get("Date", "")) or now).timestamp(), 0.0)
     return LIMIT_SECONDS if response.status == 429 or "rate limit" in said.lower() else None

@@ -4,17 +4,21 @@ import contextlib
 import os
 import ssl
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from ..errors import system_reason
-from ..text import join_errors, quoted
+from ..manifest import MAX_BYTES, read_manifest
+from ..text import format_bytes, join_errors, quoted
 from .settings import OutputPath
 
 PROBE_BYTES: Final = 64 * 1024  # written to find out whether there is room
 PLACEHOLDER: Final = "{domain}"
+FETCH_AGAIN: Final = "fetch the manifest of the last publication"
+
+T = TypeVar("T")
 
 
 def resolve(value: str, roots: Sequence[Path]) -> OutputPath:
@@ -29,30 +33,30 @@ def resolve(value: str, roots: Sequence[Path]) -> OutputPath:
     return OutputPath(path=path, root=root, name=str(path.relative_to(workspace)) if root == workspace else str(path))
 
 
-def resolve_targets(value: str, roots: Sequence[Path], domains: Sequence[str | None], *, is_folder: bool) -> list[OutputPath]:
-    """Return a path to write to for each domain, which replaces `{domain}`. Raises `ValueError`."""
+def resolve_each(
+    value: str, roots: Sequence[Path], domains: Sequence[str | None], use: Callable[[str, OutputPath], T]
+) -> list[T]:
+    """Return what `use` makes of the path of each domain, which replaces `{domain}`. Raises `ValueError` with all errors."""
     if PLACEHOLDER in value and None in domains:
         raise ValueError(f"contains {PLACEHOLDER}, but `domain` is not set; set it, or use a path without {PLACEHOLDER}")
     if PLACEHOLDER not in value and len(domains) > 1:
         raise ValueError(f"must contain {PLACEHOLDER}, such as out/{PLACEHOLDER}, so that each domain gets its own path")
-    targets, errors = [], []
+    used, errors = [], []
     for domain in domains:
         path = value.replace(PLACEHOLDER, domain or "")
         try:
-            target = resolve(path, roots)
-            _check_target(path, target, roots, is_folder=is_folder)
-            targets.append(target)
+            used.append(use(path, resolve(path, roots)))
         except OSError as error:
             errors.append(f"{quoted(path)} cannot be used ({system_reason(error)})")
         except ValueError as error:
             errors.append(str(error))
     if errors:
         raise ValueError(join_errors(errors))
-    return targets
+    return used
 
 
-def _check_target(value: str, target: OutputPath, roots: Sequence[Path], *, is_folder: bool) -> None:
-    """Raise `ValueError` or `OSError` for a path that cannot be written to."""
+def writable(value: str, target: OutputPath, *, roots: Sequence[Path], is_folder: bool) -> OutputPath:
+    """Return a path that can be written to. Raises `ValueError` or `OSError` for another one."""
     path = target.path
     if not target.root.is_dir():
         raise ValueError(f"{quoted(value)} is in {quoted(str(target.root))}, which does not exist")
@@ -74,6 +78,26 @@ def _check_target(value: str, target: OutputPath, roots: Sequence[Path], *, is_f
             probe.write(bytes(PROBE_BYTES))
     except OSError as error:
         raise ValueError(f"the folder {quoted(folder.name)} cannot be written to ({system_reason(error)})") from None
+    return target
+
+
+def load_manifest(value: str, target: OutputPath, *, is_first: bool) -> Mapping[bytes, bytes]:
+    """Return the digests in a manifest, which may be missing or empty only if `is_first`. Raises `ValueError` and `OSError`."""
+    state = "does not exist"
+    if target.path.exists():
+        if not target.path.is_file() or target.path.stat().st_size > MAX_BYTES:
+            raise ValueError(f"{quoted(value)} is not a regular file of at most {format_bytes(MAX_BYTES)}")
+        with target.path.open("rb") as file:
+            try:
+                if manifest := read_manifest(file):
+                    return manifest
+            except ValueError as error:
+                raise ValueError(f"{quoted(value)} is not a whole manifest: {error}; {FETCH_AGAIN}") from None
+        state = "is empty"
+    if not is_first:
+        advice = f"{FETCH_AGAIN}, or, if nothing is published yet, set `first-publication: true`"
+        raise ValueError(f"{quoted(value)} {state}; {advice}")
+    return {}
 
 
 def overlaps(targets: Mapping[str, Sequence[OutputPath]]) -> list[tuple[str, str]]:

@@ -5,15 +5,16 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ..errors import DENIED, DENIED_BY, InvalidInput
 from ..redaction import Redactor
 from ..text import as_sentence, join_errors
-from .paths import PLACEHOLDER, load_certificates, overlaps, resolve_targets
+from .paths import PLACEHOLDER, load_certificates, load_manifest, overlaps, resolve_each, writable
 from .settings import CommitSettings, DeliverySettings, JobSettings, Mode, OutputPath, Settings, WaitSettings
-from .table import DEFAULTS, INPUTS, TARGETS
+from .table import COMPARE_WITH, DEFAULTS, INPUTS, TARGETS
 from .validators import trimmed
 
 T = TypeVar("T")
@@ -70,7 +71,8 @@ class Reader:
         self._warn_of_no_effect()
         values, jobs = self._values, []
         for number, domain in enumerate(values["domain"] or [None]):
-            own = {**values, "domain": domain, **{name: values[name] and values[name][number] for name in TARGETS}}
+            paths = {name: values[name] and values[name][number] for name in (*TARGETS, COMPARE_WITH)}
+            own = {**values, "domain": domain, **paths}
             own["waiting"], own["delivery"] = _filled(WaitSettings, own), _filled(DeliverySettings, own)
             jobs.append(_filled(JobSettings, own))
         deployment = _filled(CommitSettings, {**values, **self._runner}) if values["commit"] else None
@@ -149,12 +151,22 @@ class Reader:
         if env_file is not None:  # a link at the path itself is replaced
             folder = Path(os.path.realpath(env_file.parent))
             found[ENV_FILE] = [OutputPath(path=folder / env_file.name, root=folder, name=str(env_file))]
-        for name in TARGETS:
-            path = values.get(name)
-            if path and ("domain" in values or PLACEHOLDER not in path):  # else it is not known yet
-                with self._reporting(name):
-                    domains = values.get("domain") or [None]
-                    found[name] = values[name] = resolve_targets(path, roots, domains, is_folder=name == "site-path")
+        domains = values.get("domain") or [None]
+        for name in filter(values.get, (*TARGETS, COMPARE_WITH)):
+            path = values[name]
+            if "domain" not in values and PLACEHOLDER in path:  # it is not known yet
+                continue
+            with self._reporting(name):
+                if name != COMPARE_WITH:
+                    use = partial(writable, roots=roots, is_folder=name == "site-path")
+                    found[name] = values[name] = resolve_each(path, roots, domains, use)
+                else:
+                    found[name] = resolve_each(path, roots, domains, lambda _, target: target)
+                    load = partial(load_manifest, is_first=values.get("first-publication", False))
+                    values[name] = resolve_each(path, roots, domains, load) if values.get("wait") else None
+        if values.get("first-publication") and isinstance(published := values.get(COMPARE_WITH), list) and all(published):
+            error = "is `true`, but `compare-with` names a manifest: something is published"
+            self._errors.append(("first-publication", error))
         self._errors += overlaps(found)
         if values.get("ca-bundle"):
             with self._reporting("ca-bundle"):

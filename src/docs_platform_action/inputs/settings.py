@@ -28,6 +28,18 @@ class OutputPath:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MaxRemoved:
+    """How many pages may be removed: a number of pages, or a percentage of the published ones."""
+
+    amount: int
+    is_percentage: bool
+
+    def of(self, published: int) -> int:
+        """Return how many of the published pages may be removed."""
+        return published * self.amount // 100 if self.is_percentage else self.amount
+
+
+@dataclass(frozen=True, kw_only=True)
 class WaitSettings:
     """How long to wait for a job, and the pauses between two reads of it."""
 
@@ -38,12 +50,16 @@ class WaitSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliverySettings:
-    """What to do with a finished bundle."""
+    """What to do with a finished bundle. `compare_with` has the published digests by path, and none if nothing is published."""
 
     bundle_path: OutputPath | None = None
     site_path: OutputPath | None = None
     min_pages: int | None = None
     values_file: OutputPath | None = None
+    manifest_path: OutputPath | None = None
+    compare_with: Mapping[bytes, bytes] | None = field(default=None, repr=False)
+    changes_path: OutputPath | None = None
+    max_removed: MaxRemoved | None = None
     export_version: str | None = None
     mask_bundle_url: bool = False
 

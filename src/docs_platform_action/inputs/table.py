@@ -34,7 +34,8 @@ EMPTY_KEY: Final = (
 EMPTY_ID: Final = "The output it comes from may be empty: check its name, whether its step ran, and the `outputs` of its job"
 MAX_PARALLEL: Final = 100
 PAGES: Final = partial(parse_whole_number, maximum=999_999_999, if_zero="; leave it out for no minimum")
-TARGETS: Final = ("bundle-path", "site-path", "values-file")  # the paths to write to
+TARGETS: Final = ("bundle-path", "site-path", "values-file", "manifest-path", "changes-path")  # the paths to write to
+COMPARE_WITH: Final = "compare-with"
 
 INPUTS: Final = (
     Input("mode", validators.parse_mode, ALL, default=Mode.EXPORT),
@@ -59,6 +60,11 @@ INPUTS: Final = (
     Input("site-path", parse_path, EXPORT_COLLECT, is_about_delivery=True),
     Input("min-pages", PAGES, EXPORT_COLLECT, is_about_delivery=True),
     Input("values-file", parse_path, EXPORT_COLLECT, is_about_delivery=True),
+    Input("manifest-path", parse_path, EXPORT_COLLECT, needs="site-path", is_about_delivery=True),
+    Input("compare-with", parse_path, EXPORT_COLLECT, needs="site-path", is_about_delivery=True),
+    Input("first-publication", parse_boolean, EXPORT_COLLECT, default="false", needs="compare-with", is_about_delivery=True),
+    Input("changes-path", parse_path, EXPORT_COLLECT, needs="compare-with", is_about_delivery=True),
+    Input("max-removed", validators.parse_max_removed, EXPORT_COLLECT, needs="compare-with", is_about_delivery=True),
     Input("export-version", parse_identifier, EXPORT_COLLECT, needs="values-file", is_about_delivery=True),
     Input("mask-bundle-url", parse_boolean, EXPORT_COLLECT, default="false", is_about_delivery=True),
     Input("require-pr", parse_boolean, AGENT, default="false"),

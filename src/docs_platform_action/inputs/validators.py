@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from ..models import UNUSABLE, is_job_id, is_loopback, is_web_address
 from ..text import join_errors, quoted
-from .settings import Mode
+from .settings import MaxRemoved, Mode
 
 MAX_DURATION_SECONDS: Final = 35 * 24 * 3600.0  # of a workflow run (source: GitHub's documentation of usage limits)
 MAX_LINE_LENGTH: Final = 1000  # that is searched for what is wrong
@@ -87,6 +87,14 @@ def parse_whole_number(value: str, maximum: int, if_zero: str = "") -> int:
         hint = if_zero if value == "0" else ""
         raise ValueError(f"must be a whole number from 1 to {maximum:,}, not {quoted(value)}{hint}")
     return int(value)
+
+
+def parse_max_removed(value: str) -> MaxRemoved:
+    """Return how many pages may be removed."""
+    number = re.fullmatch("([0-9]{1,9})(%?)", value)
+    if number is None or (number[2] and int(number[1]) > 100):
+        raise ValueError(f"must be a whole number, or a percentage from 0% to 100%, not {quoted(value)}")
+    return MaxRemoved(amount=int(number[1]), is_percentage=bool(number[2]))
 
 
 def parse_identifier(value: str) -> str:

@@ -66,12 +66,12 @@ class Console:
 
     def error(self, lines: Sequence[str], *, title: str) -> None:
         """Write an error annotation. GitHub shows its title above the lines; the runner does not mask titles."""
-        self._annotate("error", self._joined(lines), {"title": title}, is_command=self.in_workflow)
+        self._annotate("error", lines, {"title": title}, is_command=self.in_workflow)
 
     def warning(self, lines: Sequence[str]) -> None:
         """Write a warning annotation, or a plain line after `MAX_WARNINGS` of them."""
         is_shown = next(self._warning_numbers) <= MAX_WARNINGS
-        self._annotate("warning", self._joined(lines), {}, is_command=self.in_workflow and is_shown)
+        self._annotate("warning", lines, {}, is_command=self.in_workflow and is_shown)
 
     def debug(self, text: str) -> None:
         """Write a line if debug logging is on."""
@@ -99,10 +99,8 @@ class Console:
         for name, text in outputs.items():
             self._write(f"{name}={clean(text, max_length=len(text)) if self.in_workflow else text}")
 
-    def _joined(self, lines: Sequence[str]) -> str:
-        return "\n  ".join(map(self.safe, lines))[:ANNOTATION_LIMIT]
-
-    def _annotate(self, kind: str, message: str, properties: Mapping[str, str], *, is_command: bool) -> None:
+    def _annotate(self, kind: str, lines: Sequence[str], properties: Mapping[str, str], *, is_command: bool) -> None:
+        message = "\n  ".join(map(self.safe, lines))[:ANNOTATION_LIMIT]
         self._write(str(Command(kind, {**properties}, message)) if is_command else f"{kind.capitalize()}: {message}")
 
     def _write(self, line: str) -> None:

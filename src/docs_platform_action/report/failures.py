@@ -23,19 +23,15 @@ def annotate_failures(console: Console, jobs: Iterable[Job]) -> None:
     for error in dict.fromkeys(error for _, error in failed):
         if isinstance(error, InternalError) and error.bug is not None:
             console.trace(error.bug)
-    for job, error in failed[:MAX_DETAILED_FAILURES]:
-        console.error(failure_lines(job, error), title=_title_of(job, error))
+    for job, error in failed[:MAX_DETAILED_FAILURES]:  # the titles have no foreign text: the runner does not mask them
+        outcome = error.failure_reason if isinstance(error, Cancelled) else f"{job.verdict}: {error.failure_reason}"
+        title = f"{'Agent job' if job.is_agent_job else 'Static export'} {outcome}"
+        console.error(failure_lines(job, error), title=title)
     if rest := Counter(error.failure_reason for _, error in failed[MAX_DETAILED_FAILURES:]):
         first = f"{pluralize(rest.total(), 'more export')} did not succeed"
         counts = ", ".join(f"{count:,} {reason}" for reason, count in rest.most_common())
         last = "The job summary and the output `results` list each of them."
         console.error([first, f"{counts}.", last], title="More failures")
-
-
-def _title_of(job: Job, error: ActionError) -> str:
-    """Return an annotation's title. It has no foreign text: the runner does not mask titles (source: actions/runner)."""
-    outcome = error.failure_reason if isinstance(error, Cancelled) else f"{job.verdict}: {error.failure_reason}"
-    return f"{'Agent job' if job.is_agent_job else 'Static export'} {outcome}"
 
 
 def failure_lines(job: Job, error: ActionError) -> list[str]:

@@ -140,9 +140,6 @@ class Log:
     def link_expired(self, job: Job, error: str) -> None:
         self._notice(job, f"{error}. Making a new link.")
 
-    def link_renewed(self, job: Job) -> None:
-        self._note(job, f"New bundle link: {self._link_of(job)}")
-
     def storage_responded(self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None) -> None:
         self._shown[job].connections += status in {200, 206}
         requested_range = f" {requested}" if requested is not None else ""
@@ -169,9 +166,6 @@ class Log:
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:
         self._shown[job].unpacked_files, self._shown[job].unpacked_bytes = files, size
         self._log_progress(job)
-
-    def unpacked(self, job: Job) -> None:
-        self._note(job, f"Unpacked {pluralize(job.delivered.site_files or 0, 'file')} to {job.delivered.site_path}/")
 
     def warning(self, job: Job, lines: Sequence[str]) -> None:
         with self._lock:

@@ -21,13 +21,13 @@ from ..text import (
     format_bytes,
     format_clock,
     format_expiry,
-    format_short,
     format_time,
     link_target,
     markdown,
     pluralize,
     shortened,
 )
+from .changes import changes_section, short_changes
 from .console import Console
 from .failures import how_to_collect, request_line
 from .timeline import timeline_of
@@ -86,6 +86,8 @@ class Summary:
             yield self._alert(self._explanation(job.failure, collecting=self._collecting_hint(job), reason=reason))
         if table := self._table_of(job, self.duration_seconds):
             yield f"\n{table}\n"
+        if job.delivered.changes is not None:
+            yield f"\n{changes_section(job.delivered.changes, self._show)}\n"
         if job.failure is None and (hint := self._collecting_hint(job)):
             yield f"\n{hint}\n"
 
@@ -100,9 +102,11 @@ class Summary:
         verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts[verdict])
         yield f"### {self._icon} Static export of {len(jobs):,} domains: {verdicts}\n"
         yield self._alert_of_several(failed)
-        yield f"\n{self._totals()}\n\n| Domain | Result | Pages | Bundle | Time | Link or failure |\n"
-        yield "| :--- | :--- | ---: | ---: | ---: | :--- |\n"
-        yield from (self._row(job, is_explained=job in explained) for job in jobs)
+        compared = any(job.delivered.changes for job in jobs)
+        names, rule = (" Changes |", " :--- |") if compared else ("", "")
+        yield f"\n{self._totals()}\n\n| Domain | Result | Pages |{names} Bundle | Time | Link or failure |\n"
+        yield f"| :--- | :--- | ---: |{rule} ---: | ---: | :--- |\n"
+        yield from (self._row(job, is_explained=job in explained, compared=compared) for job in jobs)
         yield timeline_of(jobs, now=self.now, monotonic=self.monotonic)
         # failed and cancelled jobs first, then the successful ones
         for job in sorted(jobs, key=lambda job: job.failure is None):
@@ -172,6 +176,9 @@ class Summary:
         yield "Saved as", show(delivered.bundle_path)
         if delivered.site_files is not None:
             yield "Site", f"{pluralize(delivered.site_files, 'file')} in {show(delivered.site_path)}/"
+        yield "Manifest", show(delivered.manifest_path)
+        yield "List of changes", show(delivered.changes_path)
+        yield "Site SHA-256", f"`{delivered.site_sha256}`" if delivered.site_sha256 is not None else ""
         yield "Helm values", show(delivered.values_file)
         if job.pr_link is not None:
             yield "Pull request", f"[{show(job.pr_link)}](<{link_target(self.console.redactor.hide_key(job.pr_link))}>)"
@@ -188,7 +195,7 @@ class Summary:
         phases: defaultdict[str, int] = defaultdict(int)
         for phase in job.phases:
             phases[job.outcome_of(phase)] += int(phase.seconds(self.monotonic))
-        parts = [f"{name} {format_short(took)}" for name, took in phases.items() if took]
+        parts = [f"{name} {format_clock(took)}" for name, took in phases.items() if took]
         return ": ".join(filter(None, (format_clock(seconds), ", ".join(parts)))) if seconds >= 1 else ""
 
     def _expiry(self, job: Job) -> str:
@@ -204,12 +211,13 @@ class Summary:
         commit = f" Commit: {self._commits(self.jobs[0])}." if self.jobs[0].deployed else ""
         return f"The step took {format_clock(self.duration_seconds)} and ended at {format_time(self.now)}.{total}{commit}"
 
-    def _row(self, job: Job, *, is_explained: bool) -> str:
+    def _row(self, job: Job, *, is_explained: bool, compared: bool) -> str:
         downloaded = job.delivered.downloaded
         cells = (
             self._show(job.domain, max_length=_MAX_NAME_LENGTH),
             self._result(job),
             "" if job.page_count is None else f"{job.page_count:,}",
+            *([short_changes(job.delivered.changes) if job.delivered.changes else ""] if compared else []),
             # a narrow column would break the line at the space
             "" if downloaded is None else format_bytes(downloaded.size).replace(" ", "&nbsp;"),
             "" if job.began_at is None else format_clock(job.duration_seconds(self.monotonic)),
@@ -239,7 +247,8 @@ class Summary:
         seconds = None if job.began_at is None else job.duration_seconds(self.monotonic)
         hint = self._collecting_hint(job) if job.failure is None else ""  # that of a failed job is in its row
         explanation = self._explanation(job.failure) if job.failure is not None and not is_explained else []
-        blocks = [*explanation, *filter(None, (self._table_of(job, seconds), hint))]
+        changes = changes_section(job.delivered.changes, self._show) if job.delivered.changes is not None else ""
+        blocks = [*explanation, *filter(None, (self._table_of(job, seconds), hint, changes))]
         verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict
         domain = html.escape(shortened(self.console.safe(job.domain or ""), _MAX_NAME_LENGTH))
         return "\n\n".join([f"\n<details><summary>{domain}: {verdict}</summary>", *blocks, "</details>\n"]) if blocks else ""

@@ -1,6 +1,8 @@
 """What a delivery publishes, what it leaves after a failure, and what it warns of."""
 
 import gzip
+import hashlib
+import json
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -13,8 +15,17 @@ from typing import Any, Final
 import pytest
 
 from docs_platform_action.bundle import deliver as module
-from docs_platform_action.errors import ActionError, Cancelled, DownloadFailed, InvalidBundle, Unavailable
-from docs_platform_action.inputs.settings import DeliverySettings, OutputPath
+from docs_platform_action.errors import (
+    ActionError,
+    Cancelled,
+    DownloadFailed,
+    InternalError,
+    InvalidBundle,
+    TooFewPages,
+    TooManyRemoved,
+    Unavailable,
+)
+from docs_platform_action.inputs.settings import DeliverySettings, MaxRemoved, OutputPath
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import Bundle
 from docs_platform_action.ownership import Owner
@@ -30,6 +41,9 @@ TAR, ZIP = gzip.compress(tar(SMALL_SITE), compresslevel=0), zipped(SMALL_SITE)
 BOTH = pytest.mark.parametrize("archive", [TAR, ZIP], ids=["tar.gz", "zip"])
 ALL: Final = {"bundle_path": "b", "site_path": "s", "values_file": "v.yaml"}
 VALUES: Final = {"values_file": "v.yaml"}
+PLAN: Final = {**ALL, "manifest_path": "m", "changes_path": "c"}
+OLD: Final = {b"gone.html": bytes(64), b"index.html": bytes(64)}  # the digests of what is published
+NONE_REMOVED: Final = {"compare_with": OLD, "max_removed": MaxRemoved(amount=0, is_percentage=False)}
 
 
 def answer(archive: bytes) -> Answer:
@@ -57,11 +71,11 @@ class Delivered:
         client = http_client(FakeTransport(*answers, clock=self.clock), clock=self.clock)
         self.parts = context(self.clock, self.events, client=client, api=api)
 
-    def run(self, names: Mapping[str, str], *, min_pages: int | None = None) -> module.Delivery:
+    def run(self, names: Mapping[str, str], **settings: Any) -> module.Delivery:
         targets: dict[str, Any] = {
             key: OutputPath(path=self.workspace / name, root=self.workspace, name=name) for key, name in names.items()
         }
-        delivery = module.Delivery(self.job, DeliverySettings(**targets, min_pages=min_pages), self.parts)
+        delivery = module.Delivery(self.job, DeliverySettings(**targets, **settings), self.parts)
         delivery.deliver()
         return delivery
 
@@ -82,8 +96,94 @@ def test_what_is_asked_for_is_delivered_and_recorded(tmp_path: Path, archive: by
     assert (delivered.bundle_path, delivered.site_path, delivered.values_file) == tuple(map(names.get, ALL))
     assert (delivered.downloaded is not None) == bool({"bundle_path", "site_path"} & {*names})
     assert delivered.site_files == (3 if "site_path" in names else None)
-    notes = {text.rpartition(" ")[2] for (text,) in found.events.of("noted")}
-    assert notes | ({"s"} if "unpacked" in found.events.names else set()) == {*names.values()}
+    assert {text.rpartition(" ")[2].rstrip("/") for (text,) in found.events.of("noted")} == {*names.values()}
+
+
+@BOTH
+def test_the_manifest_lists_every_file_and_what_links_to_files_lead_to(tmp_path: Path, archive: bytes) -> None:
+    found = Delivered(tmp_path, answer(archive))
+
+    found.run({"site_path": "s", "manifest_path": "m"})
+
+    lines = (tmp_path / "m").read_bytes().splitlines(keepends=True)
+    files = {path: (tmp_path / "s" / path).read_bytes() for path in ("guide/empty.txt", "guide/home.html", "guide/start.html")}
+    files["index.html"] = files["guide/home.html"]
+    listed = {line[66:-1].decode(): line[:64].decode() for line in lines if not line.startswith(b"#")}
+    assert listed == {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
+    assert lines[0] == b"# 4 files\n"
+    assert len(lines) == 1 + 4 + 3, "each page has a line about its text"
+    about_files = b"".join(line for line in lines if not line.startswith(b"#"))
+    assert (found.job.delivered.manifest_path, found.job.delivered.changes) == ("m", None)
+    assert found.job.delivered.site_sha256 == hashlib.sha256(about_files).hexdigest()
+
+
+@BOTH
+def test_changes_manifest_archive_site_and_values_are_published_in_this_order(
+    tmp_path: Path, archive: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published: list[str] = []
+    publish = module.Staged.publish
+
+    def record(staged: module.Staged) -> None:
+        publish(staged)
+        published.append(staged.path.name)
+
+    monkeypatch.setattr(module.Staged, "publish", record)
+    found = Delivered(tmp_path, answer(archive))
+
+    found.run(PLAN, compare_with=OLD)
+
+    changes = found.job.delivered.changes
+    assert published == ["c", "m", "b", "s", "v.yaml"]
+    assert changes is not None
+    assert json.loads((tmp_path / "c").read_text()) == {
+        "added": ["guide/empty.txt", "guide/home.html", "guide/start.html"],
+        "textChanged": ["index.html"],
+        "changed": [],
+        "removed": ["gone.html"],
+    }
+    assert changes.pages == {"added": 2, "textChanged": 1, "changed": 0, "removed": 1, "unchanged": 0}
+
+
+@BOTH
+def test_if_too_many_pages_are_removed_only_the_changes_are_published(tmp_path: Path, archive: bytes) -> None:
+    found = Delivered(tmp_path, answer(archive))
+
+    with pytest.raises(TooManyRemoved):
+        found.run(PLAN, **NONE_REMOVED)
+
+    delivered = found.job.delivered
+    assert found.left == {"c"}
+    assert (delivered.changes_path, delivered.manifest_path, delivered.bundle_path, delivered.site_path) == (
+        "c",
+        None,
+        None,
+        None,
+    )
+    assert delivered.site_sha256
+    assert delivered.changes is not None
+    assert delivered.downloaded is not None
+
+
+def test_too_few_pages_are_found_before_anything_is_compared(tmp_path: Path) -> None:
+    found = Delivered(tmp_path, answer(TAR))
+
+    with pytest.raises(TooFewPages):
+        found.run(PLAN, **NONE_REMOVED, min_pages=100)
+
+    assert (found.left, found.job.delivered.changes) == (set(), None)
+
+
+@pytest.mark.parametrize("name", ["c", "m"])
+def test_a_path_that_cannot_be_written_publishes_no_site(tmp_path: Path, name: str) -> None:
+    found = Delivered(tmp_path, answer(TAR))
+    (tmp_path / name).mkdir()
+
+    with pytest.raises(InternalError):
+        found.run(PLAN, compare_with=OLD)
+
+    assert not {"b", "s", "v.yaml"} & found.left
+    assert found.job.delivered.site_path is None
 
 
 @pytest.mark.parametrize(("archive", "phases"), [(TAR, [DOWNLOAD]), (ZIP, [DOWNLOAD, UNPACK])], ids=["tar.gz", "zip"])
@@ -109,16 +209,18 @@ def test_a_download_that_cannot_be_resumed_begins_again_twice(tmp_path: Path, cu
 
 
 @pytest.mark.parametrize(
-    ("names", "min_pages", "left"), [(ALL, None, {"b"}), (ALL, 1, set()), ({"site_path": "s"}, None, set())], ids=str
+    ("names", "guard", "left"),
+    [(ALL, {}, {"b"}), (ALL, {"min_pages": 1}, set()), (ALL, {"compare_with": OLD}, set()), ({"site_path": "s"}, {}, set())],
+    ids=str,
 )
 def test_a_refused_archive_is_read_to_its_end_and_kept_alone_for_inspection(
-    tmp_path: Path, names: dict[str, str], min_pages: int | None, left: set[str]
+    tmp_path: Path, names: dict[str, str], guard: dict[str, Any], left: set[str]
 ) -> None:
     archive = tar_of(entry(b"../outside")) + bytes(5000)
     found = Delivered(tmp_path, answer(archive))
 
     with pytest.raises(InvalidBundle):
-        found.run(names, min_pages=min_pages)
+        found.run(names, **guard)
 
     assert (found.left, found.job.delivered.bundle_path) == (left, "b" if left else None)
     if left:
@@ -129,7 +231,7 @@ def test_a_refused_archive_is_read_to_its_end_and_kept_alone_for_inspection(
 def test_after_a_cancel_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, str]) -> None:
     found = Delivered(tmp_path, answer(TAR))
     found.job.link = SHORT
-    for last_event in ("downloaded", "link_renewed"):
+    for last_event in ("downloaded", "link_made"):
         monkeypatch.setattr(found.events, last_event, lambda _job: found.clock.cancellation.cancel(), raising=False)
 
     with pytest.raises(Cancelled):

@@ -154,7 +154,7 @@ def test_a_rejected_link_is_replaced_before_each_further_attempt_and_the_job_has
 
     assert download.links == 2
     assert download.job.link == Bundle(url=f"{LINK}&n=2")
-    assert download.events.names.count("link_renewed") == 2
+    assert download.events.names.count("link_made") == 2
 
 
 def test_an_outage_is_announced_once_and_ends_with_enough_progress() -> None:

@@ -97,7 +97,9 @@ def test_a_newer_commit_contains_the_wanted_one_and_is_compared_once(commit: str
     repository.github.add(commit)
     (live,) = repository.read()
 
-    found = [repository.deployments.contains_commit(repository.job, live, deadline=0.0) for _ in range(2)]
+    found = [
+        repository.deployments.contains_commit(repository.job, live, deadline=repository.clock.monotonic()) for _ in range(2)
+    ]
 
     assert found == [contains, contains]
     assert len([path for path in repository.asked if path.startswith("compare/")]) == (commit != COMMIT)
@@ -135,7 +137,7 @@ def test_the_accounts_that_deploy_are_known_with_their_environments() -> None:
     for environment in ("github-pages", "production", "production"):
         repository.github.add(COMMIT, environment=environment, **OTHER)
 
-    found = repository.deployments.environments_by_creator(repository.job, deadline=0.0)
+    found = repository.deployments.environments_by_creator(repository.job, deadline=repository.clock.monotonic())
 
     assert found == {"github-actions[bot]": {"github-pages", "production"}}
 
@@ -185,7 +187,7 @@ def test_any_other_error_is_final(operation: Operation, status: int) -> None:
     repository.simulator.script(operation, Fault(status=status, headers=reset, json={"message": "Not accessible"}))
 
     with pytest.raises(NotDeployed) as caught:
-        repository.deployments.contains_commit(repository.job, repository.read()[0], deadline=0.0)
+        repository.deployments.contains_commit(repository.job, repository.read()[0], deadline=repository.clock.monotonic())
 
     assert not isinstance(caught.value, GitHubUnavailable)
     is_unknown = (operation, status) == ("compare_commits", 404)

@@ -3,6 +3,8 @@
 import errno
 import os
 import tempfile
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 from unittest.mock import MagicMock
@@ -10,7 +12,7 @@ from unittest.mock import MagicMock
 import pytest
 import trustme
 
-from docs_platform_action.inputs.paths import load_certificates, overlaps, resolve, resolve_targets
+from docs_platform_action.inputs.paths import load_certificates, load_manifest, overlaps, resolve, resolve_each, writable
 from docs_platform_action.inputs.settings import OutputPath
 
 AUTHORITY: Final = trustme.CA().cert_pem.bytes()
@@ -77,8 +79,12 @@ def test_one_outside_of_both_is_refused_with_the_place(home: Path, value: str, p
         resolve(value, ROOTS)
 
 
+def targets(value: str, domains: Sequence[str | None], *, is_folder: bool) -> list[OutputPath]:
+    return resolve_each(value, ROOTS, domains, partial(writable, roots=ROOTS, is_folder=is_folder))
+
+
 def target(value: str, *, is_folder: bool) -> OutputPath:
-    (only,) = resolve_targets(value, ROOTS, [None], is_folder=is_folder)
+    (only,) = targets(value, [None], is_folder=is_folder)
     return only
 
 
@@ -126,16 +132,16 @@ def test_so_is_one_whose_nearest_folder_cannot_be_written_to(
 
 
 def test_each_domain_has_its_own_path_and_the_errors_are_joined() -> None:
-    names = [path.name for path in resolve_targets("{domain}/x-{domain}", ROOTS, ["a", "b"], is_folder=True)]
+    names = [path.name for path in targets("{domain}/x-{domain}", ["a", "b"], is_folder=True)]
     assert names == ["a/x-a", "b/x-b"]
 
     with pytest.raises(ValueError, match=r"^'full' .*; 'notes.txt' .*; '../elsewhere' ") as caught:
-        resolve_targets("{domain}", ROOTS, ["full", "new", "notes.txt", "../elsewhere"], is_folder=True)
+        targets("{domain}", ["full", "new", "notes.txt", "../elsewhere"], is_folder=True)
     assert "'new'" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("targets", "found"),
+    ("given", "found"),
     [
         ({"a": "out/bundle", "b": "out/site", "c": "out/site.yaml", "d": "out/sit"}, []),
         ({"a": "out", "b": "out"}, [("b", "a")]),
@@ -146,10 +152,10 @@ def test_each_domain_has_its_own_path_and_the_errors_are_joined() -> None:
         ({"a": "x x/y"}, [("a", "a")]),
     ],
 )
-def test_paths_that_overlap_are_reported_once_for_two_inputs(targets: dict[str, str], found: list[tuple[str, str]]) -> None:
-    errors = overlaps({name: [resolve(part, ROOTS) for part in value.split()] for name, value in targets.items()})
+def test_paths_that_overlap_are_reported_once_for_two_inputs(given: dict[str, str], found: list[tuple[str, str]]) -> None:
+    errors = overlaps({name: [resolve(part, ROOTS) for part in value.split()] for name, value in given.items()})
 
-    assert [(inner, outer) for inner, error in errors for outer in targets if f" {outer}, " in error] == found
+    assert [(inner, outer) for inner, error in errors for outer in given if f" {outer}, " in error] == found
 
 
 def test_certificates_are_read_whatever_stands_between_them() -> None:
@@ -171,3 +177,33 @@ def test_what_is_not_all_valid_certificates_is_refused(content: bytes) -> None:
 def test_certificates_are_read_only_from_a_file_inside(path: str) -> None:
     with pytest.raises(ValueError, match=f"^'{path[:80]}"):
         load_certificates(path, ROOTS)
+
+
+MANIFEST: Final = b"# 1 files\n" + b"ab" * 32 + b"  index.html\n"
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_manifest_is_read_as_digests(is_first: bool) -> None:
+    Path("published").write_bytes(MANIFEST)
+
+    assert load_manifest("published", resolve("published", ROOTS), is_first=is_first) == {b"index.html": b"\xab" * 32}
+
+
+@pytest.mark.parametrize(("path", "state"), [("missing", "does not exist"), ("empty-file", "is empty")])
+def test_one_that_is_missing_or_empty_is_refused_unless_nothing_is_published_yet(path: str, state: str) -> None:
+    Path("empty-file").touch()
+
+    assert load_manifest(path, resolve(path, ROOTS), is_first=True) == {}
+    with pytest.raises(ValueError, match=f"^'{path}' {state}; .* `first-publication: true`"):
+        load_manifest(path, resolve(path, ROOTS), is_first=False)
+
+
+@pytest.mark.timeout(5, method="signal")  # a pipe blocks whoever opens it
+@pytest.mark.parametrize("path", ["empty", "pipe", "huge", "damaged"])
+def test_what_is_not_a_whole_manifest_is_refused_even_then(path: str) -> None:
+    Path("damaged").write_bytes(MANIFEST[:-1])
+    with Path("huge").open("wb") as file:
+        file.truncate(128 * 1024**2 + 1)
+
+    with pytest.raises(ValueError, match=f"^'{path}' is not a "):
+        load_manifest(path, resolve(path, ROOTS), is_first=True)

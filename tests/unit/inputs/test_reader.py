@@ -13,6 +13,7 @@ from docs_platform_action.inputs.settings import (
     CommitSettings,
     DeliverySettings,
     JobSettings,
+    MaxRemoved,
     Mode,
     OutputPath,
     Settings,
@@ -25,6 +26,10 @@ EXPORT: Final = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY, 
 COLLECT: Final = {"mode": "collect", "base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "job-id": "se_1"}
 AGENT: Final = {**COLLECT, "mode": "agent", "project-id": "prj_1"}
 SEVERAL: Final = "a.example.com\nb.example.com"
+PUBLISHED: Final = ("a.example.com", "b.example.com", "docs.example.com")  # with a manifest each
+PLAN: Final = {**EXPORT, "site-path": "sites/{domain}", "compare-with": "published/{domain}"}
+EACH: Final = {"manifest-path": "{domain}.manifest", "changes-path": "{domain}.json"}
+PLAN_ALONE: Final = {"manifest-path": "m", "first-publication": "true", "changes-path": "c", "max-removed": "0"}
 COMMIT: Final = {"commit": "ab" * 20, "github-token": "ghs_t0ken", "deployment-creator": "docs-platform[bot]"}
 RUNNER: Final = {"GITHUB_API_URL": "https://github.example.com/api/v3", "GITHUB_REPOSITORY": "octo/docs"}
 WAITING: Final = WaitSettings(timeout_seconds=3600, poll_interval_seconds=1, max_poll_interval_seconds=30)
@@ -37,6 +42,9 @@ def roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     for folder in roots:
         folder.mkdir()
     monkeypatch.chdir(roots[0])
+    Path("published").mkdir()
+    for number, domain in enumerate(PUBLISHED):
+        Path("published", domain).write_text(f"# 1 files\n{number:064x}  index.html\n")
     return roots
 
 
@@ -113,6 +121,34 @@ class TestSettings:
         )
         assert reader.warnings == []
 
+    def test_a_plan_is_read_with_the_published_manifest_of_each_domain(self) -> None:
+        inputs = {**PLAN, **EACH, "domain": SEVERAL, "max-removed": "10%"}
+
+        jobs = settings(inputs).jobs
+
+        for number, job in enumerate(jobs):
+            found, domain = job.delivery, PUBLISHED[number]
+            assert found.compare_with == {b"index.html": number.to_bytes(32)}
+            assert found.max_removed == MaxRemoved(amount=10, is_percentage=True)
+            targets = (found.manifest_path, found.changes_path)
+            assert [target.name for target in targets if target] == [f"{domain}.manifest", f"{domain}.json"]
+            assert "index.html" not in repr(job)
+
+    def test_at_the_first_publication_of_one_domain_the_others_are_compared(self) -> None:
+        new, first = "new.example.com", {"first-publication": "true"}
+
+        jobs = settings({**PLAN, **first, "domain": f"{PUBLISHED[0]}\n{new}"}).jobs
+
+        assert [job.delivery.compare_with for job in jobs] == [{b"index.html": bytes(32)}, {}]
+        assert refused({**PLAN, "domain": f"{PUBLISHED[0]}\n{new}"}) == ["compare-with"]
+        assert refused({**PLAN, **first, "domain": "\n".join(PUBLISHED)}) == ["first-publication"]
+
+    def test_without_waiting_no_manifest_is_read(self) -> None:
+        inputs = {**EXPORT, "wait": "false", "site-path": "s", "compare-with": "missing", "max-removed": "0"}
+
+        assert settings(inputs).jobs[0].delivery.compare_with is None
+        assert warned_of(inputs) == ["site-path", "compare-with", "max-removed"]
+
     def test_a_commit_is_read_with_what_the_runner_names(self) -> None:
         inputs = {**EXPORT, **COMMIT, "commit": "AB" * 20, "deployment-environment": "docs", "commit-timeout": "5m"}
         environ = RUNNER | {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
@@ -181,7 +217,14 @@ class TestRefused:
             ({**EXPORT, "export-version": "v1"}, ["export-version"]),
             ({**COLLECT, "export-version": "v1"}, ["export-version"]),
             ({**EXPORT, "export-version": "v1", "values-file": "../x"}, ["values-file"]),
-            *(({**EXPORT, "domain": SEVERAL, name: "out"}, [name]) for name in TARGETS),
+            *(({**PLAN, "domain": SEVERAL, **EACH, name: "out"}, [name]) for name in (*TARGETS, "compare-with")),
+            *(({**EXPORT, name: value}, [name]) for name, value in PLAN_ALONE.items()),
+            ({**EXPORT, "site-path": "site", "compare-with": "missing"}, ["compare-with"]),
+            ({**PLAN, "first-publication": "no"}, ["first-publication"]),
+            ({**PLAN, "first-publication": "true"}, ["first-publication"]),
+            ({**PLAN, "manifest-path": "published/docs.example.com"}, ["manifest-path"]),
+            ({**PLAN, "changes-path": "sites/docs.example.com/x"}, ["changes-path"]),
+            ({**PLAN, "bundle-path": "published/docs.example.com"}, ["compare-with"]),
             ({**EXPORT, "domain": SEVERAL, "bundle-path": "{domain}", "site-path": "b.example.com/x-{domain}"}, ["site-path"]),
             ({**EXPORT, "domain": "https://a.de", "site-path": "../{domain}", "values-file": "../x"}, ["domain", "values-file"]),
             ({**EXPORT, "ca-bundle": "missing.pem"}, ["ca-bundle"]),

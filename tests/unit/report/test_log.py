@@ -96,7 +96,7 @@ def test_nothing_is_logged_after_the_end() -> None:
     assert job.lines == []
 
 
-@pytest.mark.parametrize("event", ["link_made", "link_renewed", "storage_responded"])
+@pytest.mark.parametrize("event", ["link_made", "storage_responded"])
 def test_a_link_is_shown_without_its_query(event: str) -> None:
     job = logged(link=Bundle(url=LINK), debugging=True)
 

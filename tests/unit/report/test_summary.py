@@ -6,16 +6,18 @@ from dataclasses import fields
 from datetime import timedelta
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from xml.etree.ElementTree import Element
 
 import pytest
 
-from docs_platform_action.errors import ActionError, Cancelled, JobFailed, Rejected, TimedOut
+from docs_platform_action.bundle.plan import compare
+from docs_platform_action.errors import ActionError, Cancelled, JobFailed, Rejected, TimedOut, TooManyRemoved
 from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Delivered, Job, Phase
 from docs_platform_action.models import Bundle, Downloaded, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, Summary, write_summary
+from tests.commands import commands_in
 from tests.gfm import alerts, diagrams, page_of, tables, text_of
 from tests.unit.report.test_console import Log
 from tests.virtual_time import NOON
@@ -119,9 +121,9 @@ class TestOneJob:
         [
             ([], "4:13"),
             (phases(NOW - 9, **{RUN: 0.9}), "4:13"),
-            (phases(NOW - 99, **{RUN: 59.9, BUNDLE: 60.0, DOWNLOAD: 1.0}), f"4:13: {RUN} 59 s, {BUNDLE} 1:00, {DOWNLOAD} 1 s"),
-            ([*phases(NOW - 9, **{RUN: 2.0, BUNDLE: 3.0}), *phases(NOW - 4, **{RUN: 4.0})], f"4:13: {RUN} 6 s, {BUNDLE} 3 s"),
-            ([Phase(name=RUN, began_at=NOW - 20)], f"4:13: {RUN} 20 s"),
+            (phases(NOW - 99, **{RUN: 59.9, BUNDLE: 60.0, DOWNLOAD: 1.0}), f"4:13: {RUN} 0:59, {BUNDLE} 1:00, {DOWNLOAD} 0:01"),
+            ([*phases(NOW - 9, **{RUN: 2.0, BUNDLE: 3.0}), *phases(NOW - 4, **{RUN: 4.0})], f"4:13: {RUN} 0:06, {BUNDLE} 0:03"),
+            ([Phase(name=RUN, began_at=NOW - 20)], f"4:13: {RUN} 0:20"),
         ],
         ids=["none", "short", "several", "twice", "unfinished"],
     )
@@ -182,6 +184,64 @@ class TestSeveral:
     )
     def test_a_row_has_the_result_and_the_last_status_if_it_says_more(self, job: Job, result: str) -> None:
         assert tables(parsed(job, good()))[0][1][1] == result
+
+
+HOSTILE = "a`|</details><script>\n::error::x ##[error] [b](https://c.example) @octo %d " + "\U0001f642" * 300 + ".html"
+
+
+class TestChanges:
+    """What a publication changes is a table, and lists of pages that open on a click."""
+
+    OLD: ClassVar = {f"{number}.html".encode(): bytes(64) for number in range(100)} | {b"a.js": bytes(32), b"b.js": bytes(32)}
+    NEW: ClassVar = {**dict([*OLD.items()][40:]), b"a.js": b"\1" * 32, b"new.html": bytes(64), b"99.html": b"\1" * 64}
+
+    def test_of_one_site_they_follow_the_facts(self) -> None:
+        changes, _ = compare(self.OLD, self.NEW)
+
+        read = parsed(good(changes=changes))
+
+        _, table = tables(read)
+        assert table == [
+            ["", "added", "text changed", "otherwise changed", "removed", "unchanged"],
+            ["Pages", "1", "1", "0", "40", "59"],
+            ["Other files", "0", "", "1", "0", "1"],
+        ]
+        assert [text_of(block).split() for block in read.iter("details")][1:] == [
+            ["Added:", "1", "page", "new.html"],
+            ["Text", "changed:", "1", "page", "99.html"],
+        ]
+        assert [len([*block.iter("li")]) for block in read.iter("details")] == [40, 1, 1]
+
+    def test_of_many_pages_fifty_are_listed_and_the_rest_counted(self) -> None:
+        changes, _ = compare({}, self.OLD)
+
+        (block,) = parsed(good(changes=changes)).iter("details")
+
+        assert len([*block.iter("li")]) == 51
+        assert "and 50 more" in text_of(block)
+
+    def test_of_several_sites_they_are_a_column_and_in_the_details_of_each(self) -> None:
+        changes, _ = compare(self.OLD, self.NEW)
+
+        read = parsed(good(changes=changes), failed(changes=changes, failure=TooManyRemoved("x")), cancelled())
+
+        overview, *details = tables(read)
+        assert [row[3] for row in overview] == ["Changes", "+1 ~1 \N{MINUS SIGN}40", "+1 ~1 \N{MINUS SIGN}40", ""]
+        assert len(details) == 3 + 2
+        assert len([*read.iter("details")]) == 3 + 2 * 3
+
+    def test_hostile_names_stay_text_and_within_githubs_limit(self) -> None:
+        names = {(HOSTILE % number).encode(): bytes(64) for number in range(100)}
+        jobs = [good(f"d{number}.example.com", changes=compare(names, {b"index.html": bytes(64)})[0]) for number in range(10)]
+
+        shown = page(*jobs)
+
+        read = page_of(shown)
+        assert len(shown.encode()) < MAX_SUMMARY_BYTES
+        assert "Cut off here" not in shown
+        assert not [*read.iter("script"), *read.iter("a")]
+        assert len([*read.iter("details")]) == 10 * 3
+        assert not commands_in(shown)
 
 
 class TestSize:

@@ -1,0 +1,210 @@
+"""A site is compared with what is published: what people and later steps learn, and what stops a publication."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from admin_api_simulator import ExportPlan
+from admin_api_simulator.site import SiteChange, build_archive
+from tests.action import Action
+from tests.ended import Ended
+from tests.virtual_platform import VirtualPlatform
+from tests.virtual_time import VirtualClock
+
+DOMAIN: Final = "docs.example.com"
+PATHS: Final = {"site_path": "next/{domain}", "manifest_path": "next.{domain}.manifest", "compare_with": "{domain}.manifest"}
+PAGES: Final = 12
+THREE_KINDS: Final = SiteChange(added=1, changed=2, removed=3)
+NONE: Final = {"added": 0, "textChanged": 0, "changed": 0, "removed": 0, "unchanged": 0}
+NO_FILES: Final = {"added": 0, "changed": 0, "removed": 0, "unchanged": 2}
+
+
+class Site:
+    """A site that is published by one workspace again and again."""
+
+    def __init__(self, action: Action, *, is_published: bool = True, **options: Any) -> None:
+        self.action, self.workspace = action, action.workspace
+        self.disappears: list[Path] = []  # at the first request
+        self.platform = VirtualPlatform(VirtualClock(), trouble=lambda _sent: self._remove(), pages=PAGES, **options)
+        if is_published:
+            assert self.export(first_publication="true").exit_code == 0
+            self.publish()
+
+    def export(self, change: SiteChange | None = None, domain: str = DOMAIN, **inputs: str) -> Ended:
+        if change is not None:
+            self.platform.simulator.plan_export(DOMAIN, ExportPlan(change=change))
+        return self.action.run(self.platform, **{**PATHS, "changes_path": "changes.{domain}.json", "domain": domain, **inputs})
+
+    def publish(self, domain: str = DOMAIN) -> None:
+        self.path(f"next.{domain}.manifest").rename(self.path(f"{domain}.manifest"))
+        self.path(f"next/{domain}").rename(self.path(f"published-{domain}"))
+
+    def _remove(self) -> None:
+        while self.disappears:
+            self.disappears.pop().unlink()
+
+    def path(self, name: str) -> Path:
+        return self.workspace / name
+
+    def read_changes(self) -> dict[str, list[str]]:
+        changes: dict[str, list[str]] = json.loads(self.path(f"changes.{DOMAIN}.json").read_text())
+        return changes
+
+
+@pytest.fixture
+def site(action: Action) -> Site:
+    """Return a site of which twelve pages are published."""
+    return Site(action)
+
+
+def test_the_first_publication_adds_everything_and_says_so(action: Action) -> None:
+    site = Site(action, is_published=False)
+
+    ended = site.export(first_publication="true", max_removed="0%")
+
+    assert (ended.outputs["changed"], ended.outputs["manifestPath"]) == ("true", f"next.{DOMAIN}.manifest")
+    assert ended.result["changes"]["pages"] == {**NONE, "added": PAGES}
+    assert len(site.read_changes()["added"]) == PAGES + 3
+    for text in (ended.log, ended.summary):
+        assert "Nothing is published yet" in text
+
+
+@pytest.mark.parametrize("archive", ["tar.gz", "tar", "zip"])
+def test_an_unchanged_site_has_the_same_digest_whatever_its_archive(action: Action, archive: Any) -> None:
+    first = Site(action, build_ids=False)
+    published = first.path(f"{DOMAIN}.manifest").read_bytes()
+    site = Site(action, is_published=False, build_ids=False, archive=archive)
+
+    ended = site.export(max_removed="0")
+
+    assert (ended.outputs["changed"], ended.result["changed"]) == ("false", False)
+    assert ended.result["changes"]["pages"] == {**NONE, "unchanged": PAGES}
+    assert site.path(f"next.{DOMAIN}.manifest").read_bytes() == published
+    assert not any(site.read_changes().values())
+
+
+def test_where_only_build_ids_differ_no_text_has_changed(site: Site) -> None:
+    ended = site.export()
+
+    assert ended.outputs["changed"] == "true"
+    assert ended.result["changes"] == {"pages": {**NONE, "changed": PAGES}, "files": {**NO_FILES, "unchanged": 3}}
+    assert f"Changes: pages: {PAGES} otherwise changed; other files: 3 unchanged\n" in ended.log
+
+
+def test_added_changed_and_removed_pages_are_counted_and_listed(site: Site) -> None:
+    ended = site.export(THREE_KINDS)
+
+    changes = site.read_changes()
+    assert ended.result["changes"] == {
+        "pages": {"added": 1, "textChanged": 2, "changed": 7, "removed": 3, "unchanged": 0},
+        "files": {**NO_FILES, "changed": 1},  # the sitemap
+    }
+    assert changes["added"] == ["guides/new-1/index.html"]
+    assert changes["textChanged"] == ["guides/page-2/index.html", "guides/page-3/index.html"]
+    assert changes["removed"] == [f"guides/page-{number}/index.html" for number in (10, 11, 12)]
+    assert "sitemap.xml" in changes["changed"]
+    assert ended.outputs["changesPath"] == f"changes.{DOMAIN}.json"
+    for path in [*changes["added"], *changes["textChanged"], *changes["removed"]]:
+        assert f"- {path}\n" in ended.summary
+
+
+def test_a_site_that_lost_half_of_its_pages_is_stopped_and_can_be_collected(site: Site) -> None:
+    half = SiteChange(removed=PAGES // 2)
+
+    ended = site.export(half, max_removed="10%", bundle_path="b", values_file="v.yaml")
+
+    assert ended.end == (1, "too-many-removed")
+    assert "6 of 12 published pages would be removed, but `max-removed` (10%) allows 1" in ended.error
+    assert {"changed", "siteSha256", "changesPath", "bundleSha256"} < {*ended.outputs}
+    assert not {"bundleUrl", "bundlePath", "sitePath", "manifestPath", "valuesFile"} & {*ended.outputs}
+    assert ended.result["changes"]["pages"]["removed"] == len(site.read_changes()["removed"]) == 6
+    left = {f"changes.{DOMAIN}.json", f"{DOMAIN}.manifest", f"published-{DOMAIN}", "next"}
+    assert {path.name for path in site.workspace.iterdir()} == left
+    assert not [*site.path("next").iterdir()]
+
+    collected = site.export(mode="collect", job_id=ended.outputs["jobId"], max_removed="6")
+
+    assert collected.exit_code == 0
+    assert collected.outputs["siteSha256"] == ended.outputs["siteSha256"]
+    assert collected.result["changes"] == ended.result["changes"]
+    assert site.platform.simulator.count("start_export") == 2
+
+
+@pytest.mark.parametrize(
+    ("max_removed", "reason"), [("5", "too-many-removed"), ("6", None), ("49%", "too-many-removed"), ("50%", None)]
+)
+def test_the_guard_allows_exactly_what_it_says(site: Site, max_removed: str, reason: str | None) -> None:
+    assert site.export(SiteChange(removed=6), max_removed=max_removed).reason == reason
+
+
+def test_renamed_scripts_are_no_removed_pages_and_renamed_pages_are(action: Action) -> None:
+    site = Site(action, is_published=False)
+    old = {"index.html": b"a", "guide.HTML": b"b", "app-1.js": b"c", "app-1.css": b"d"}
+    new = {"index.html": b"a", "guides.HTML": b"b", "app-2.js": b"c", "app-2.css": b"d"}
+    site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=build_archive(old, "tar")))
+    site.export(first_publication="true")
+    site.publish()
+    site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=build_archive(new, "tar")))
+
+    assert site.export(max_removed="0").reason == "too-many-removed"
+    assert site.export(max_removed="1").reason is None
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "cut off", "CRLF", "a web page"])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_manifest_that_could_not_be_fetched_ends_the_run_before_any_request(site: Site, damage: str, several: bool) -> None:
+    file, requests = site.path(f"{DOMAIN}.manifest"), len(site.platform.simulator.requests)
+    whole = file.read_bytes()
+    (site.workspace / "other.example.com.manifest").write_bytes(whole)
+    damaged = {"empty": b"", "cut off": whole[:-200], "CRLF": whole.replace(b"\n", b"\r\n"), "a web page": b"<html>\n"}
+    file.unlink() if damage == "missing" else file.write_bytes(damaged[damage])
+
+    ended = site.export(domain=f"other.example.com\n{DOMAIN}" if several else DOMAIN, max_removed="10%")
+
+    assert ended.end == (1, "invalid-input")
+    assert f"`compare-with`: '{DOMAIN}.manifest' " in ended.error
+    assert ("line" in ended.error) == (damage not in {"missing", "empty"})
+    assert len(site.platform.simulator.requests) == requests
+
+
+def test_of_two_domains_one_is_stopped_and_the_other_published(site: Site) -> None:
+    new = "new.example.com"
+
+    ended = site.export(SiteChange(removed=6), domain=f"{DOMAIN}\n{new}", first_publication="true", max_removed="0")
+
+    assert [row["failureReason"] for row in ended.results] == ["too-many-removed", None]
+    assert [row["changes"]["pages"]["added"] for row in ended.results] == [0, PAGES]
+    assert {path.name for path in site.path("next").iterdir()} == {new}
+    assert "+0 \\~0 \N{MINUS SIGN}6" in ended.summary
+    assert "+12 \\~0 \N{MINUS SIGN}0" in ended.summary
+
+
+def test_the_published_manifest_is_read_once_before_the_export(site: Site) -> None:
+    site.disappears = [file := site.path(f"{DOMAIN}.manifest")]
+
+    assert site.export(max_removed="0").exit_code == 0
+    assert not file.exists()
+
+
+def test_each_export_of_a_changing_domain_differs_from_the_one_before(action: Action) -> None:
+    site, domain = Site(action, is_published=False), "changing.example.com"
+    for first in ("true", "false"):
+        ended = site.export(domain=domain, first_publication=first)
+        site.publish(domain) if first == "true" else None
+
+    pages = ended.result["changes"]["pages"]
+    assert {kind: pages[kind] for kind in ("added", "textChanged", "removed")} == {"added": 1, "textChanged": 1, "removed": 1}
+
+
+def test_the_text_of_every_page_may_change_because_of_a_date(action: Action) -> None:
+    site = Site(action, is_published=False)
+    for day in ("Monday", "Tuesday"):
+        pages = {f"{number}.html": f"<p>{day}</p>".encode() for number in range(3)}
+        site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=build_archive(pages, "tar")))
+        ended = site.export(**({"first_publication": "true"} if day == "Monday" else {}))
+        site.publish() if day == "Monday" else None
+
+    for text in (ended.log, ended.summary):
+        assert "something in each page probably changes with every export, such as a date" in text

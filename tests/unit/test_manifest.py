@@ -1,0 +1,110 @@
+"""The manifest of a site: its lines, what is not a whole one, and the digest of what a reader sees of a page."""
+
+import hashlib
+import io
+from typing import Final
+
+import pytest
+
+from docs_platform_action.manifest import manifest_lines, read_manifest, text_digest
+
+CONTENT, TEXT = bytes(range(32)), bytes(range(32, 64))
+FILES: Final = {
+    b"index.html": CONTENT + TEXT,
+    b"-": CONTENT,
+    b".well-known/x": CONTENT,
+    b"a/b.txt": CONTENT,
+    b"a-b.HTML": CONTENT + TEXT,
+    b"large.html": CONTENT,  # too large for a digest of its text
+    "größe/a  b.txt ".encode(): CONTENT,
+    b"# text": CONTENT,
+}
+LINES: Final = (
+    b"# 8 files\n"
+    + CONTENT.hex().encode() + b"  # text\n"
+    + CONTENT.hex().encode() + b"  ./-\n"
+    + CONTENT.hex().encode() + b"  .well-known/x\n"
+    + CONTENT.hex().encode() + b"  a-b.HTML\n# text " + TEXT.hex().encode() + b"\n"
+    + CONTENT.hex().encode() + b"  a/b.txt\n"
+    + CONTENT.hex().encode() + "  größe/a  b.txt \n".encode()
+    + CONTENT.hex().encode() + b"  index.html\n# text " + TEXT.hex().encode() + b"\n"
+    + CONTENT.hex().encode() + b"  large.html\n"
+)  # fmt: skip
+
+
+def test_the_lines_are_in_the_order_of_the_paths_and_are_read_back() -> None:
+    assert b"".join(manifest_lines(FILES)) == LINES
+    assert read_manifest(io.BytesIO(LINES)) == FILES
+
+
+def test_it_is_not_whole_wherever_it_is_cut_off() -> None:
+    for size in range(1, len(LINES)):
+        with pytest.raises(ValueError, match=r"^line [0-9]+ "):
+            read_manifest(io.BytesIO(LINES[:size]))
+
+
+def line(path: bytes) -> bytes:
+    return CONTENT.hex().encode() + b"  " + path + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "number"),
+    [
+        (line(b"a"), 1),
+        (b"# 0 files\n", 1),
+        (b"# 250001 files\n" + line(b"a"), 1),
+        (b"# 1 file\n" + line(b"a"), 1),
+        (b"\xef\xbb\xbf# 1 files\n" + line(b"a"), 1),
+        (b"# 1 files\r\n" + line(b"a"), 1),
+        (b"<!doctype html>\n", 1),
+        (b"# 1 files\n" + line(b"a\r"), 2),
+        (b"# 1 files\n" + line(b"a") + b"\n", 3),
+        (b"# 1 files\n" + line(b"a") + line(b"b"), 3),
+        (b"# 2 files\n" + line(b"a") + line(b"a"), 3),
+        (b"# 2 files\n" + line(b"b") + line(b"a"), 3),
+        (b"# 2 files\n" + line(b"a/b") + line(b"a-b"), 3),
+        (b"# 1 files\n" + line(b"a").upper(), 2),
+        (b"# 1 files\n" + line(b"a").replace(b"  ", b" *"), 2),
+        (b"# 1 files\n\\" + line(b"a"), 2),
+        *((b"# 1 files\n" + line(path), 2) for path in (b"../x", b"/x", b"a/../b", b"./x", b"a//b", b"a/", b"a\\b", b"-", b"")),
+        *((b"# 1 files\n" + line(path), 2) for path in (b"\xff", b"a\0b", b"a\x1bb", "a\x85b".encode(), b"a\rb")),
+        (b"# 1 files\n# text " + TEXT.hex().encode() + b"\n" + line(b"a.html"), 2),
+        (b"# 1 files\n" + line(b"a") + b"# text " + TEXT.hex().encode() + b"\n", 3),
+        (b"# 1 files\n" + line(b"a.html") + (b"# text " + TEXT.hex().encode() + b"\n") * 2, 4),
+        (b"# 1 files\n" + line(b"a.html") + b"# a remark\n", 3),
+    ],
+)
+def test_what_no_run_writes_is_refused_with_the_number_of_the_line(lines: bytes, number: int) -> None:
+    with pytest.raises(ValueError, match=rf"^line {number} "):
+        read_manifest(io.BytesIO(lines))
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        (b"<p>Start</p>", b"Start"),
+        (b"a \t\r\n\v\f b\n", b"a b "),
+        (b"<p>a</p>\n\n  <p>b</p>", b"a b"),
+        (b"a<!-- build 1 -->b<!--->c<!-- no end", b"abc" if False else b"ab"),
+        (b"<SCRIPT src=x>var a = '<p>';</script >a<style>b</style>c<template><p>d</p></template>e<noscript>f</noscript>", b"ace"),
+        (b"a<scripts>b</scripts><style-guide>c</style-guide>", b"abc"),
+        (b"a<script>b</scripty></script>c", b"ac"),
+        (b"a<script>no end", b"a"),
+        (b"<!doctype html><html lang='en'><?php x ?><br/>a", b"a"),
+        (b"1 < 2 and 3 > 2 <3", b"1 < 2 and 3 > 2 <3"),
+        (b"a<p title='no end", b"a"),
+        (b"&lt;p&gt;", b"&lt;p&gt;"),
+        (b"", b""),
+    ],
+)
+def test_the_text_of_a_page_is_what_a_reader_sees(page: bytes, text: bytes) -> None:
+    assert text_digest(page) == hashlib.sha256(text).digest()
+
+
+@pytest.mark.timeout(60)  # in quadratic time, each takes hours
+@pytest.mark.parametrize(
+    "part", [b"<script", b"<script>", b"<script></script", b"<!--", b"<!-- -", b"<", b"<a ", b"</", b" ", b"a  "]
+)
+def test_hostile_pages_take_linear_time(part: bytes) -> None:
+    for start in (b"", b"<script>", b"<!--"):
+        text_digest(start + part * 1_000_000)
