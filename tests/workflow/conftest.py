@@ -27,6 +27,7 @@ from tests.engine import (
 )
 from tests.keys import ADMIN_KEY
 from tests.workflow.act import PUBLISHED_AS, REPOSITORY, Act
+from tests.workflow.plan import BUCKET, plan_workflows
 
 HERE = Path(__file__).parent
 EXAMPLES = ROOT / "examples"
@@ -36,7 +37,6 @@ OLDER, MERGED = "a" * 40, "b" * 40  # commits before that of the events
 BUILT_BY_ACT = ("act-dockeraction:latest", "act-owner-docs-platform-action-v1-dockeraction:latest")
 """act's names for the images of `uses: ./` and of the published action."""
 
-BUCKET = "docs-example-com"
 AWS = {
     "aws_access_key_id": "AKIA-OF-THE-TESTS",
     "aws_secret_access_key": "aws-s3cret-of-the-tests",
@@ -61,7 +61,7 @@ def act(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Iterat
     """Return a repository with the unchanged examples, the README's workflows, those of the tests, CI, and the action."""
     folder = tmp_path_factory.mktemp("act")
     files = [*EXAMPLES.glob("*.yml"), *HERE.glob("workflows/*.yml"), ROOT / ".github" / "workflows" / "ci.yml"]
-    workflows = {file.name: file.read_text("utf-8") for file in files} | readme_workflows()
+    workflows = {file.name: file.read_text("utf-8") for file in files} | readme_workflows() | plan_workflows()
     # the actions that need GitHub or AWS have stand-ins
     text = "".join(file.read_text("utf-8") for file in EXAMPLES.glob("*.yml"))
     used = {*re.findall(r"uses: ([\w.-]+/[\w.-]+)@([0-9a-f]{40})", text)}

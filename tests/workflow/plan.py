@@ -1,0 +1,40 @@
+"""The workflows of the page about the plan, put together from its steps as they stand."""
+
+import json
+import re
+from typing import Any
+
+import yaml
+
+from tests.engine import ROOT
+from tests.workflow.act import PUBLISHED_AS
+
+BUCKET = "docs-example-com"
+DEPLOYMENTS: dict[str, list[dict[str, str]]] = {
+    "plan-host": [{"name": "Deploy", "run": f"aws s3 cp --recursive --acl public-read site s3://{BUCKET}"}],
+    "plan-s3": [],  # the page has it
+}
+"""What stands for the deployment to a host that replaces the whole site."""
+SECTIONS = {"plan-host": "Hosts that replace the whole site", "plan-s3": "S3"}
+
+
+def plan_workflows() -> dict[str, str]:
+    """Return a workflow for each kind of host, by the names of their files. JSON is YAML."""
+    page = (ROOT / "docs" / "plan.md").read_text("utf-8")
+    page = page.replace("https://api.example.com", "${{ vars.DOCS_API_URL }}")
+    page = page.replace("https://docs.example.com/", "${{ vars.DOCS_LIVE_URL }}/")
+    (export,), by_hand = _blocks(page, "## The step")
+    assert export["uses"] == PUBLISHED_AS
+    made = {}
+    for name, heading in SECTIONS.items():
+        (fetch,), publish = _blocks(page, f"### {heading}")
+        job = {"runs-on": "ubuntu-latest", "steps": [fetch, export, *publish, *DEPLOYMENTS[name]]}
+        made[f"{name}.yml"] = json.dumps(
+            {"on": {"push": {}, **by_hand[True]}, "jobs": {"publish": job}}
+        )  # YAML 1.1: `on` is true
+    return made
+
+
+def _blocks(page: str, heading: str) -> list[Any]:
+    section = re.split(r"\n##+ ", page.partition(f"\n{heading}\n")[2])[0]
+    return [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", section, flags=re.DOTALL)]

@@ -1,0 +1,63 @@
+"""The page about the plan: its steps publish, compare with what is published, and stop a site that lost its pages."""
+
+import pytest
+
+from admin_api_simulator import ExportPlan, Simulator
+from admin_api_simulator.site import SiteChange
+from tests.workflow.act import DOMAIN, Act, WorkflowRun
+from tests.workflow.conftest import BUCKET, Client
+
+pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
+
+FIRST = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}}
+MANIFESTS = {"plan-host": "site.manifest", "plan-s3": "publication/site.manifest"}
+
+
+class Host:
+    """A bucket that is published to by a workflow again and again."""
+
+    def __init__(self, act: Act, platform: Simulator, storage: Client, name: str) -> None:
+        self.act, self.platform, self.storage, self.name = act, platform, storage, name
+
+    def publish(self, change: SiteChange | None = None, **given: object) -> WorkflowRun:
+        if change is not None:
+            self.platform.plan_export(DOMAIN, ExportPlan(change=change))
+        endpoint = self.storage.meta.endpoint_url
+        variables, environment = {"DOCS_LIVE_URL": f"{endpoint}/{BUCKET}"}, {"AWS_ENDPOINT_URL": endpoint, **CREDENTIALS}
+        return self.act.run(f"{self.name}.yml", self.platform, variables=variables, environment=environment, **given)
+
+    def files(self) -> dict[str, str]:
+        """Return the digests of what is published, by path."""
+        return {found["Key"]: found["ETag"] for found in self.storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])}
+
+
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "AKIA-OF-THE-TESTS",
+    "AWS_SECRET_ACCESS_KEY": "aws-s3cret-of-the-tests",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+}
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_a_site_is_published_compared_and_stopped(act: Act, platform: Simulator, storage: Client, name: str) -> None:
+    host = Host(act, platform, storage, name)
+
+    unfetched = host.publish()
+    assert not unfetched.succeeded, unfetched.log
+    assert (platform.count("start_export"), host.files()) == (0, {})
+
+    first = host.publish(**FIRST)
+    assert first.succeeded, first.log
+    assert "Nothing is published yet (first-publication), so every file counts as added." in first.log
+    assert MANIFESTS[name] in host.files()
+
+    changed = host.publish(SiteChange(added=1, changed=2, removed=1))
+    assert changed.succeeded, changed.log
+    assert "Changes: pages: 1 added, 2 text changed, 1 otherwise changed, 1 removed, 8 unchanged; other files: " in changed.log
+    assert "guides/new-1/index.html" in host.files()
+
+    published = host.files()
+    stopped = host.publish(SiteChange(removed=6))
+    assert not stopped.succeeded, stopped.log
+    assert "6 of 12 published pages would be removed, but `max-removed` (10%) allows 1" in stopped.log
+    assert host.files() == published
