@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import BinaryIO, Final
 
 from .models import UNUSABLE
+from .text import quoted
 
 MAX_FILES: Final = 250_000
 MAX_BYTES: Final = 128 * 1024**2
@@ -22,9 +23,10 @@ _STANDARD_INPUT: Final = b"-"  # for which `sha256sum` takes the name
 
 # No match gives back what it has read, also where an end is missing, so the time is linear for any page.
 _HIDDEN: Final = re.compile(
-    rb"<!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->)?"
+    rb"</[^>]*+>?"  # first, because half of all tags are such
+    rb"|<!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->)?"
     rb"|<(script|style|template|noscript)(?=[\s/>])[^<]*+(?:<(?!/\1[\s/>])[^<]*+)*+(?:<[^>]*+>?)?"
-    rb"|<[a-z/!?][^>]*+>?",
+    rb"|<[a-z!?][^>]*+>?",
     re.IGNORECASE,
 )
 _WHITE_SPACE: Final = bytes.maketrans(b"\t\n\v\f\r", b"     ")
@@ -39,7 +41,7 @@ def is_page(path: bytes) -> bool:
 def text_digest(page: bytes) -> bytes:
     """Return the digest of what a reader sees of a page: no comments, scripts, styles, templates, tags and repeated spaces."""
     text = _HIDDEN.sub(b"", page).translate(_WHITE_SPACE)
-    return hashlib.sha256(_SPACES.sub(b" ", text)).digest()
+    return hashlib.sha256(_SPACES.sub(b" ", text) if b"  " in text else text).digest()
 
 
 def manifest_lines(files: Mapping[bytes, bytes]) -> Iterator[bytes]:
@@ -62,7 +64,8 @@ def read_manifest(file: BinaryIO) -> dict[bytes, bytes]:
         if number == 1:
             count = int(header[1]) if (header := _HEADER.fullmatch(line)) else 0
             if not 0 < count <= MAX_FILES:
-                raise ValueError(f"line 1 is not `# N files`, with N from 1 to {MAX_FILES:,}")
+                given = quoted(line[:40].decode(errors="replace").rstrip())
+                raise ValueError(f"line 1 is {given}, not `# N files` with N from 1 to {MAX_FILES:,}")
         elif (text := _TEXT.fullmatch(line)) and is_page(path) and len(files[path]) == DIGEST_BYTES:
             files[path] += bytes.fromhex(text[1].decode())
         elif entry := _FILE.fullmatch(line):

@@ -29,9 +29,8 @@ def plan_workflows() -> dict[str, str]:
     for name, heading in SECTIONS.items():
         (fetch,), publish = _blocks(page, f"### {heading}")
         job = {"runs-on": "ubuntu-latest", "steps": [fetch, export, *publish, *DEPLOYMENTS[name]]}
-        made[f"{name}.yml"] = json.dumps(
-            {"on": {"push": {}, **by_hand[True]}, "jobs": {"publish": job}}
-        )  # YAML 1.1: `on` is true
+        events = {"push": {}, **by_hand[True]}  # PyYAML reads YAML 1.1, in which `on` is true
+        made[f"{name}.yml"] = json.dumps({"on": events, "jobs": {"publish": job}})
     return made
 
 

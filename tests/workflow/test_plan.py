@@ -1,5 +1,7 @@
 """The page about the plan: its steps publish, compare with what is published, and stop a site that lost its pages."""
 
+import re
+
 import pytest
 
 from admin_api_simulator import ExportPlan, Simulator
@@ -61,3 +63,12 @@ def test_a_site_is_published_compared_and_stopped(act: Act, platform: Simulator,
     assert not stopped.succeeded, stopped.log
     assert "6 of 12 published pages would be removed, but `max-removed` (10%) allows 1" in stopped.log
     assert host.files() == published
+
+    left_on = host.publish(**FIRST)
+    assert not left_on.succeeded, left_on.log
+    assert "Invalid input `first-publication`" in left_on.log
+
+    (job_id,) = {*re.findall(r"Job (se_\w+) started", stopped.log)}
+    by_hand = host.publish(event="workflow_dispatch", inputs={"job-id": job_id, "max-removed": "50%"})
+    assert by_hand.succeeded, by_hand.log
+    assert host.files()[MANIFESTS[name]] != published[MANIFESTS[name]]

@@ -95,7 +95,7 @@ def load_manifest(value: str, target: OutputPath, *, is_first: bool) -> Mapping[
                 raise ValueError(f"{quoted(value)} is not a whole manifest: {error}; {FETCH_AGAIN}") from None
         state = "is empty"
     if not is_first:
-        advice = f"{FETCH_AGAIN}, or, if nothing is published yet, set `first-publication: true`"
+        advice = f"{FETCH_AGAIN}, or, if there is none yet, set `first-publication: true`"
         raise ValueError(f"{quoted(value)} {state}; {advice}")
     return {}
 

@@ -165,7 +165,7 @@ class Reader:
                     load = partial(load_manifest, is_first=values.get("first-publication", False))
                     values[name] = resolve_each(path, roots, domains, load) if values.get("wait") else None
         if values.get("first-publication") and isinstance(published := values.get(COMPARE_WITH), list) and all(published):
-            error = "is `true`, but `compare-with` names a manifest: something is published"
+            error = "is `true`, but `compare-with` names a manifest; remove it"
             self._errors.append(("first-publication", error))
         self._errors += overlaps(found)
         if values.get("ca-bundle"):

@@ -43,6 +43,6 @@ def _list(changes: Changes, kind: str, show: Callable[..., str]) -> str:
     count, listed = changes.pages[kind], changes.listed[kind]
     lines = [f"- {show(path, max_length=_MAX_PATH_LENGTH)}" for path in listed]
     if count > len(listed):
-        lines.append(f"- and {count - len(listed):,} more")
+        lines.append(f"- and {count - len(listed):,} more; `changes-path` lists all")
     title = f"{_COLUMNS[kind].capitalize()}: {pluralize(count, 'page')}"
     return "\n".join([f"<details><summary>{title}</summary>", "", *lines, "", "</details>"])

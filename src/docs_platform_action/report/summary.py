@@ -84,10 +84,10 @@ class Summary:
         if job.failure is not None:
             reason = f"Failure reason: `{job.failure.failure_reason}`."
             yield self._alert(self._explanation(job.failure, collecting=self._collecting_hint(job), reason=reason))
-        if table := self._table_of(job, self.duration_seconds):
-            yield f"\n{table}\n"
         if job.delivered.changes is not None:
             yield f"\n{changes_section(job.delivered.changes, self._show)}\n"
+        if table := self._table_of(job, self.duration_seconds):
+            yield f"\n{table}\n"
         if job.failure is None and (hint := self._collecting_hint(job)):
             yield f"\n{hint}\n"
 
@@ -248,7 +248,7 @@ class Summary:
         hint = self._collecting_hint(job) if job.failure is None else ""  # that of a failed job is in its row
         explanation = self._explanation(job.failure) if job.failure is not None and not is_explained else []
         changes = changes_section(job.delivered.changes, self._show) if job.delivered.changes is not None else ""
-        blocks = [*explanation, *filter(None, (self._table_of(job, seconds), hint, changes))]
+        blocks = [*explanation, *filter(None, (changes, self._table_of(job, seconds), hint))]
         verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict
         domain = html.escape(shortened(self.console.safe(job.domain or ""), _MAX_NAME_LENGTH))
         return "\n\n".join([f"\n<details><summary>{domain}: {verdict}</summary>", *blocks, "</details>\n"]) if blocks else ""

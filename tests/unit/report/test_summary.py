@@ -200,7 +200,7 @@ class TestChanges:
 
         read = parsed(good(changes=changes))
 
-        _, table = tables(read)
+        table, _ = tables(read)
         assert table == [
             ["", "added", "text changed", "otherwise changed", "removed", "unchanged"],
             ["Pages", "1", "1", "0", "40", "59"],
