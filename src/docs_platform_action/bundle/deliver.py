@@ -121,7 +121,8 @@ class Delivery:
             self.context.clock.cancellation.check()
             only_folder = tree.only_folder()
             site.publish()
-        self.job.delivered = replace(self.job.delivered, site_path=target.name, site_files=tree.files)
+        manifest = self.settings.manifest_path.name if self.settings.manifest_path else None
+        self.job.delivered = replace(self.job.delivered, site_path=target.name, site_files=tree.files, manifest_path=manifest)
         self.context.events.noted(self.job, f"Unpacked {pluralize(tree.files, 'file')} to {target.name}/")
         if only_folder is not None:
             inner = f"{target.name}/{only_folder}"
@@ -191,7 +192,6 @@ class Delivery:
                 check_removed(changes, settings.max_removed)
         if settings.manifest_path is not None:
             self._write(settings.manifest_path, "the manifest", manifest_lines(files))
-            job.delivered = replace(job.delivered, manifest_path=settings.manifest_path.name)
 
     def _write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:
         with Staged(target, self._owner(target), InternalError, f"{what} cannot be written to {target.name}") as file:

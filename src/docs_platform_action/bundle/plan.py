@@ -9,7 +9,7 @@ from ..errors import InvalidBundle, TooManyRemoved
 from ..inputs.settings import MaxRemoved
 from ..manifest import DIGEST_BYTES, MAX_BYTES, MAX_PAGE_BYTES, is_page, text_digest
 from ..models import Changes
-from ..text import format_bytes, pluralize, quoted
+from ..text import format_bytes, pluralize
 from .archive import Chunk
 
 MAX_LISTED: Final = 50  # pages of a kind in the summary
@@ -91,7 +91,7 @@ def check_removed(changes: Changes, max_removed: MaxRemoved) -> None:
     if removed <= allowed:
         return
     limit = f"`max-removed` ({max_removed.amount}%)" if max_removed.is_percentage else "`max-removed`"
-    named = [quoted(path) for path in changes.listed[Changes.REMOVED][:MAX_NAMED]]
+    named = [f"'{path}'" for path in changes.listed[Changes.REMOVED][:MAX_NAMED]]
     more = [f"{removed - len(named):,} more"] if removed > len(named) else []
     raise TooManyRemoved(
         f"{removed:,} of {pluralize(published, 'published page')} would be removed, but {limit} allows {allowed:,}",

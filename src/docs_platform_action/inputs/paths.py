@@ -87,10 +87,9 @@ def load_manifest(value: str, target: OutputPath, *, is_first: bool) -> Mapping[
     if target.path.exists():
         if not target.path.is_file() or target.path.stat().st_size > MAX_BYTES:
             raise ValueError(f"{quoted(value)} is not a regular file of at most {format_bytes(MAX_BYTES)}")
-        with target.path.open("rb") as file:
+        if data := target.path.read_bytes():
             try:
-                if manifest := read_manifest(file):
-                    return manifest
+                return read_manifest(data)
             except ValueError as error:
                 raise ValueError(f"{quoted(value)} is not a whole manifest: {error}; {FETCH_AGAIN}") from None
         state = "is empty"

@@ -174,6 +174,16 @@ def test_too_few_pages_are_found_before_anything_is_compared(tmp_path: Path) -> 
     assert (found.left, found.job.delivered.changes) == (set(), None)
 
 
+def test_without_the_site_the_manifest_is_no_output(tmp_path: Path) -> None:
+    found = Delivered(tmp_path, answer(TAR))
+    (tmp_path / "s").touch()
+
+    with pytest.raises(InternalError):
+        found.run(PLAN, compare_with=OLD)
+
+    assert (found.job.delivered.site_path, found.job.delivered.manifest_path) == (None, None)
+
+
 @pytest.mark.parametrize("name", ["c", "m"])
 def test_a_path_that_cannot_be_written_publishes_no_site(tmp_path: Path, name: str) -> None:
     found = Delivered(tmp_path, answer(TAR))

@@ -13,6 +13,7 @@ from docs_platform_action.bundle.plan import MAX_LISTED, changes_json, check_rem
 from docs_platform_action.errors import InvalidBundle, TooManyRemoved
 from docs_platform_action.inputs.settings import MaxRemoved
 from docs_platform_action.models import Changes
+from tests.keys import ADMIN_KEY
 
 
 def digests(content: int, text: int | None = None) -> bytes:
@@ -108,6 +109,16 @@ def test_more_removed_pages_than_allowed_are_refused(
     summary = f"^{removed} of {published} published pages? would be removed, "
     with pytest.raises(TooManyRemoved, match=summary) if fails else nullcontext():
         check_removed(changes, MaxRemoved(amount=amount, is_percentage=is_percentage))
+
+
+def test_names_are_whole_in_an_error_so_that_a_key_in_one_is_hidden() -> None:
+    name = "a" * 57 + ADMIN_KEY + "b" * 120 + ".html"
+    changes, _ = compare({name.encode(): digests(1, 1)}, {b"index.html": digests(1, 1)})
+
+    with pytest.raises(TooManyRemoved) as caught:
+        check_removed(changes, MaxRemoved(amount=0, is_percentage=False))
+
+    assert name in caught.value.details[0]
 
 
 @pytest.mark.parametrize("paths", [PATHS, {kind: [] for kind in PATHS}, {"added": ['a "b"/größe'.encode()]}])
