@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -135,21 +135,36 @@ def served(archive: Path, rate: float) -> Iterator[str]:
         server.shutdown()
 
 
-def by_action(folder: Path, link: str, files: int) -> tuple[float, float]:
-    """Deliver an archive with the action; return the seconds, and the peak memory in MiB."""
+def by_action(
+    folder: Path,
+    link: str,
+    count: int,
+    inputs: Mapping[str, str] | None = None,
+    *,
+    files: Mapping[str, bytes] | None = None,
+    keep: Sequence[str] = (),
+) -> tuple[float, float]:
+    """Deliver an archive of so many files with the action; return the seconds, and the peak memory in MiB.
+
+    `inputs` are further ones, `files` are in the workspace before, and those that are named in `keep` are copied from it.
+    """
     peak_file = folder / "peak"
     with Simulator() as platform, new_workspace(folder) as workspace:
         platform.add_export_job(JOB)
         platform.override("make_bundle", lambda json: json | {"bundleUrl": link})
-        inputs = {"base-url": platform.base_url, "admin-key": platform.key, "mode": "collect", "job-id": JOB}
-        inputs |= {"bundle-path": "bundle", "site-path": "site"}
+        given = {"base-url": platform.base_url, "admin-key": platform.key, "mode": "collect", "job-id": JOB}
+        given |= {"bundle-path": "bundle", "site-path": "site", **(inputs or {})}
+        for name, content in (files or {}).items():
+            (workspace / name).write_bytes(content)
         env = {"PEAK_MEMORY_FILE": str(peak_file)}
         began = time.monotonic()
-        run = run_action(inputs, entrypoint=MEASURED, workspace=workspace, env=env, timeout_seconds=MAX_SECONDS)
+        run = run_action(given, entrypoint=MEASURED, workspace=workspace, env=env, timeout_seconds=MAX_SECONDS)
         seconds = time.monotonic() - began
         found = sum(len(names) for _, _, names in os.walk(workspace / "site"))
-    if run.exit_code != 0 or found != files:
-        raise SystemExit(f"the run left {found:,} files, not {files:,}:\n{run.stdout}{run.stderr}")
+        if run.exit_code != 0 or found != count:
+            raise SystemExit(f"the run left {found:,} files, not {count:,}:\n{run.stdout[-3000:]}{run.stderr}")
+        for name in keep:
+            shutil.copy(workspace / name, folder / name)
     return seconds, int(peak_file.read_text()) / 1024
 
 
