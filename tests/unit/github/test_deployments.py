@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any, Final
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -9,10 +10,11 @@ from admin_api_simulator import Fault
 from admin_api_simulator.faults import Operation
 from admin_api_simulator.github import COMMIT, CREATOR, NEWER, OLDER, REPOSITORY
 from admin_api_simulator.simulator import DEFAULT_TOKEN
-from docs_platform_action.errors import GitHubUnavailable, NotDeployed
+from docs_platform_action.errors import NO_THREADS, GitHubUnavailable, NotDeployed
 from docs_platform_action.github.client import GitHubClient
 from docs_platform_action.github.deployments import Deployments
 from docs_platform_action.http.api_client import ApiClient
+from docs_platform_action.http.retry import TransientError
 from docs_platform_action.job import Job
 from docs_platform_action.models import Deployment
 from tests.unit.fakes import NONE, RecordedEvents, http_client
@@ -160,6 +162,7 @@ LIMIT: Final = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777896090"}
         ({"status": 403, "headers": {"Retry-After": "7"}}, 7),
         ({"status": 403, "headers": LIMIT}, 90),
         ({"status": 429, "headers": LIMIT}, 90),
+        ({"status": 429, "headers": {**LIMIT, "X-RateLimit-Reset": "9" * 400}}, 60),
         ({"status": 403, "json": {"message": "You have exceeded a secondary rate limit."}}, 60),
         *(({"status": status}, 0) for status in (408, 500, 502, 503)),
         *(({"status": 200, "json": value}, 0) for value in ({}, "text")),
@@ -176,6 +179,24 @@ def test_a_temporary_error_says_how_long_to_wait(fault: Mapping[str, Any], secon
 
     assert caught.value.retry_after_seconds == pytest.approx(seconds, abs=1)
     assert repository.read() == []
+
+
+def test_a_machine_without_threads_may_have_some_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = Repository()
+    error = TransientError("This machine allows no more threads", advice=NO_THREADS)
+    monkeypatch.setattr(ApiClient, "send", MagicMock(side_effect=error))
+
+    with pytest.raises(GitHubUnavailable, match="no more threads"):
+        repository.read()
+
+
+def test_after_its_deadline_a_pass_sends_no_more_requests() -> None:
+    repository = Repository()
+
+    with pytest.raises(GitHubUnavailable):
+        repository.deployments.read(repository.job, deadline=repository.clock.monotonic() - 10)
+
+    assert repository.asked == []
 
 
 @pytest.mark.parametrize("operation", ["list_deployments", "read_deployment", "compare_commits"])
