@@ -75,11 +75,15 @@ def readme_workflows() -> dict[str, str]:
     return {f"readme-{next(iter(yaml.safe_load(block)['jobs']))}.yml": block for block in complete}
 
 
-def block_outside(heading: str, language: str = "") -> str:
+def blocks_of(page: str, heading: str, language: str) -> list[str]:
+    """Return the code blocks of a language between a heading and the next one, of any level."""
+    section = re.split(r"\n##+ ", page.partition(f"\n{heading}\n")[2])[0]
+    return re.findall(rf"^```{language}\n(.*?)^```$", section, flags=re.DOTALL | re.MULTILINE)
+
+
+def block_outside(heading: str, language: str) -> str:
     """Return the first code block of a language below a heading of the page about other systems than GitHub Actions."""
-    page = (ROOT / "docs" / "outside-github-actions.md").read_text("utf-8")
-    section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    return str(re.findall(rf"^```{language}\n(.*?)^```$", section, flags=re.DOTALL | re.MULTILINE)[0])
+    return blocks_of((ROOT / "docs" / "outside-github-actions.md").read_text("utf-8"), f"## {heading}", language)[0]
 
 
 def gitlab_job() -> dict[str, Any]:

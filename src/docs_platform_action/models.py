@@ -102,9 +102,7 @@ class Changes:
     CHANGED: ClassVar[str] = "changed"
     REMOVED: ClassVar[str] = "removed"
     UNCHANGED: ClassVar[str] = "unchanged"
-    NEW_TEXT_EVERYWHERE: ClassVar[str] = (
-        "The text of every page differs, so something in each page probably changes with every export, such as a date."
-    )
+    NAMES: ClassVar[Mapping[str, str]] = {TEXT_CHANGED: "text changed", CHANGED: "otherwise changed"}  # of pages, for people
 
     @property
     def is_any(self) -> bool:
@@ -115,6 +113,13 @@ class Changes:
     def has_new_text_everywhere(self) -> bool:
         """Whether the text of each of several pages changed, and no page was added or removed."""
         return sum(self.pages.values()) == self.pages[self.TEXT_CHANGED] > 1
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What to know about the numbers, in sentences."""
+        first = "Nothing is published yet (`first-publication`), so every file counts as added."
+        dated = "The text of every page differs, so something in each page probably changes with every export, such as a date."
+        return [*([first] if self.is_first else []), *([dated] if self.has_new_text_everywhere else [])]
 
 
 @dataclass(frozen=True, kw_only=True)

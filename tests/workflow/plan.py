@@ -1,11 +1,10 @@
 """The workflows of the page about the plan, put together from its steps as they stand."""
 
 import json
-import re
-from typing import Any
 
 import yaml
 
+from docs.pages import blocks_of
 from tests.engine import ROOT
 from tests.workflow.act import PUBLISHED_AS
 
@@ -23,17 +22,12 @@ def plan_workflows() -> dict[str, str]:
     page = (ROOT / "docs" / "plan.md").read_text("utf-8")
     page = page.replace("https://api.example.com", "${{ vars.DOCS_API_URL }}")
     page = page.replace("https://docs.example.com/", "${{ vars.DOCS_LIVE_URL }}/")
-    (export,), by_hand = _blocks(page, "## The step")
+    (export,), by_hand = map(yaml.safe_load, blocks_of(page, "## The step", "yaml"))
     assert export["uses"] == PUBLISHED_AS
     made = {}
     for name, heading in SECTIONS.items():
-        (fetch,), publish = _blocks(page, f"### {heading}")
+        (fetch,), publish = map(yaml.safe_load, blocks_of(page, f"### {heading}", "yaml"))
         job = {"runs-on": "ubuntu-latest", "steps": [fetch, export, *publish, *DEPLOYMENTS[name]]}
         events = {"push": {}, **by_hand[True]}  # PyYAML reads YAML 1.1, in which `on` is true
         made[f"{name}.yml"] = json.dumps({"on": events, "jobs": {"publish": job}})
     return made
-
-
-def _blocks(page: str, heading: str) -> list[Any]:
-    section = re.split(r"\n##+ ", page.partition(f"\n{heading}\n")[2])[0]
-    return [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", section, flags=re.DOTALL)]

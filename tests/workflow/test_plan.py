@@ -7,7 +7,7 @@ import pytest
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import SiteChange
 from tests.workflow.act import DOMAIN, Act, WorkflowRun
-from tests.workflow.conftest import BUCKET, Client
+from tests.workflow.conftest import AWS, BUCKET, Client
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
@@ -33,11 +33,7 @@ class Host:
         return {found["Key"]: found["ETag"] for found in self.storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])}
 
 
-CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "AKIA-OF-THE-TESTS",
-    "AWS_SECRET_ACCESS_KEY": "aws-s3cret-of-the-tests",
-    "AWS_DEFAULT_REGION": "eu-central-1",
-}
+CREDENTIALS = {name.replace("region_name", "aws_default_region").upper(): value for name, value in AWS.items()}
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
@@ -50,7 +46,7 @@ def test_a_site_is_published_compared_and_stopped(act: Act, platform: Simulator,
 
     first = host.publish(**FIRST)
     assert first.succeeded, first.log
-    assert "Nothing is published yet (first-publication), so every file counts as added." in first.log
+    assert "Nothing is published yet (`first-publication`), so every file counts as added." in first.log
     assert MANIFESTS[name] in host.files()
 
     changed = host.publish(SiteChange(added=1, changed=2, removed=1))

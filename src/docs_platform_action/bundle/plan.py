@@ -15,8 +15,6 @@ from .archive import Chunk
 MAX_LISTED: Final = 50  # pages of a kind in the summary
 MAX_NAMED: Final = 5  # removed pages in an error
 
-_PAGES: Final = {Changes.TEXT_CHANGED: "text changed", Changes.CHANGED: "otherwise changed"}
-
 
 class Digests:
     """The digests of a site's files by path, taken while they are written. `published` has those of an earlier site."""
@@ -74,13 +72,10 @@ def compare(published: Mapping[bytes, bytes], files: Mapping[bytes, bytes]) -> t
 
 def describe(changes: Changes) -> Iterator[str]:
     """Yield what changes, in lines for the log."""
-    if changes.is_first:
-        yield "Nothing is published yet (first-publication), so every file counts as added."
-    pages = ", ".join(f"{count:,} {_PAGES.get(kind, kind)}" for kind, count in changes.pages.items() if count)
+    pages = ", ".join(f"{count:,} {Changes.NAMES.get(kind, kind)}" for kind, count in changes.pages.items() if count)
     files = ", ".join(f"{count:,} {kind}" for kind, count in changes.files.items() if count)
     yield f"Changes: pages: {pages or 'none'}; other files: {files or 'none'}"
-    if changes.has_new_text_everywhere:
-        yield changes.NEW_TEXT_EVERYWHERE
+    yield from changes.notes
 
 
 def check_removed(changes: Changes, max_removed: MaxRemoved) -> None:
@@ -92,7 +87,7 @@ def check_removed(changes: Changes, max_removed: MaxRemoved) -> None:
         return
     limit = f"`max-removed` ({max_removed.amount}%)" if max_removed.is_percentage else "`max-removed`"
     named = [f"'{path}'" for path in changes.listed[Changes.REMOVED][:MAX_NAMED]]
-    more = [f"{removed - len(named):,} more"] if removed > len(named) else []
+    more = [f"{removed - len(named):,} more (`changes-path` lists all)"] if removed > len(named) else []
     raise TooManyRemoved(
         f"{removed:,} of {pluralize(published, 'published page')} would be removed, but {limit} allows {allowed:,}",
         details=(f"Removed: {', '.join([*named, *more])}.", "Nothing was published."),

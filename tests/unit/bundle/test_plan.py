@@ -77,7 +77,8 @@ def test_what_is_known_of_all_changes(old: Mapping[bytes, bytes], new: Mapping[b
     changes, _ = compare(old, new)
 
     assert {name: getattr(changes, name) for name in known} == known
-    assert any(line == changes.NEW_TEXT_EVERYWHERE for line in describe(changes)) == changes.has_new_text_everywhere
+    assert len(changes.notes) == changes.is_first + changes.has_new_text_everywhere
+    assert [*describe(changes)][1:] == [*changes.notes]
 
 
 def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
