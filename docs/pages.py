@@ -21,7 +21,7 @@ ROOT: Final = Path(__file__).parents[1]
 ADDRESS: Final = "https://github.com/OWNER/docs-platform-action"
 """The repository's address. Issue forms have no relative links."""
 
-MAX_WORDS: Final = {"README.md": 1400, "docs/evidence/reliability.md": 600, "tests/README.md": 700, "tests/wording/*.md": 5400}
+MAX_WORDS: Final = {"README.md": 1400, "docs/evidence/reliability.md": 600, "tests/README.md": 700, "tests/wording/*.md": 5500}
 """The maximum number of words of pages, as `wc -w` counts them."""
 
 

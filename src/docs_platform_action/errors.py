@@ -174,7 +174,7 @@ class TooManyRemoved(ActionError):
     failure_reason = "too-many-removed"
     default_cause = "The export is incomplete or partial, pages were renamed, or `compare-with` is the manifest of another site."
     default_remedy = (
-        "If these pages should disappear, raise `max-removed` and collect this export. If not, fix the site and export it again."
+        "If these pages should disappear, raise `max-removed` and publish this export. If not, fix the site and export it again."
     )
 
 

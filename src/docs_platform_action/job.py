@@ -159,6 +159,16 @@ class Job:
         return self.mode == "agent"
 
     @property
+    def is_bundle_file(self) -> bool:
+        """Whether this is a bundle that is a file here already, and not a job of the platform."""
+        return self.mode == "unpack"
+
+    @property
+    def kind(self) -> str:
+        """What the job is, for people."""
+        return "Agent job" if self.is_agent_job else "Bundle" if self.is_bundle_file else "Static export"
+
+    @property
     def inputs_to_collect(self) -> str:
         """The inputs with which a later run continues with the job."""
         agent_job = f"mode: agent, project-id: {self.project_id}, job-id: {self.job_id}"
@@ -178,15 +188,15 @@ class Job:
     def subject(self) -> str:
         """The job's name for people, which begins a sentence."""
         if self.is_agent_job:
-            return f"Agent job {self.job_id} of project {self.project_id}" if self.job_id else "Agent job"
+            return f"Agent job {self.job_id} of project {self.project_id}" if self.job_id else self.kind
         if self.domain is not None:
-            return f"Export of {self.domain}"
-        return f"Export job {self.job_id}" if self.job_id else "Static export"
+            return f"{'Bundle' if self.is_bundle_file else 'Export'} of {self.domain}"
+        return f"Export job {self.job_id}" if self.job_id else self.kind
 
     @property
     def title(self) -> str:
         """The job's name above its log and its summary."""
-        return self.subject if self.domain is None else f"Static export of {self.domain}"
+        return self.subject if self.domain is None else f"{self.kind} of {self.domain}"
 
     def headline(self, error: ActionError) -> str:
         """Return what failed and how, in one sentence."""
@@ -226,7 +236,7 @@ class Job:
         details = []
         if is_start_unconfirmed:
             details = ["A start request was in flight. Check the dashboard to see whether the export is running."]
-        elif self.job_id is None:
+        elif self.job_id is None and not self.is_bundle_file:
             details = ["Nothing was started on the platform."]
         cause = f"The action received {signal_name}. {Cancelled.default_cause}"
         self.failure = Cancelled(f"cancelled {when}", details=tuple(details), cause=cause)

@@ -115,8 +115,8 @@ def _context_for(settings: Settings, jobs: list[Job], clock: Clock, log: Log, ou
         proxies_for=functools.cache(_proxies_for),  # reading the environment is slow
         redactor=redactor,
     )
-    api = AdminApi(
-        client=ApiClient(client, base_url=settings.base_url, key=settings.admin_key),
+    api = AdminApi(  # without a platform, it is not used
+        client=ApiClient(client, base_url=settings.base_url or "", key=settings.admin_key or ""),
         pacer=Pacer(clock),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,

@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -117,6 +117,12 @@ def join_errors(errors: Sequence[str]) -> str:
     return "; ".join([*errors[:MAX_JOINED_ERRORS], *more])
 
 
+def join_names(names: Iterable[str], word: str) -> str:
+    """Return names as code, such as "`one`, `two` and `three`"."""
+    *others, last = (f"`{name}`" for name in names)
+    return f"{', '.join(others)} {word} {last}" if others else last
+
+
 def pluralize(count: int, noun: str) -> str:
     """Return a count with its noun, such as `1,904 files`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
@@ -137,6 +143,11 @@ def format_expiry(expires: datetime, now: datetime, *, always_dated: bool = Fals
     time = format_time(expires, None if always_dated else now)
     remaining = (expires - now).total_seconds()
     return f"valid until {time} ({format_approx(remaining)})" if remaining > 0 else f"expired at {time} by this runner's clock"
+
+
+def format_digest(digest: str) -> str:
+    """Return the start and the end of a digest."""
+    return f"{digest[:4]}…{digest[-4:]}"
 
 
 def format_bytes(count: float) -> str:

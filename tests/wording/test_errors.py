@@ -37,6 +37,7 @@ EXPORT: Final = {"domain": "docs.example.com"}
 COLLECT: Final = {"mode": "collect", "job_id": "export-finished"}
 SITE: Final = {**COLLECT, "site_path": "site"}
 PLAN: Final = {"site_path": "site", "compare_with": "published.manifest"}
+UNPACK: Final = {"mode": "unpack", "bundle_path": "notes.txt", "bundle_sha256": "0" * 64, "site_path": "site"}
 AGENT: Final = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
 SEVERAL: Final = {"domain": "a.example.com\nb.example.com"}
 HTML: Final[dict[str, Any]] = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
@@ -61,6 +62,7 @@ INPUTS: Final[tuple[Inputs, ...]] = (
     {"job_id": "aj_1", "project_id": "prj_1"},
     *({"commit": "main"}, {"commit": COMMIT}),
     {**COLLECT, **SEVERAL},
+    {**UNPACK, "bundle_path": "missing.tar.gz", "bundle_sha256": "sha256:0"},
     *({"export_version": "v1"}, {"min_pagse": "100"}),
     *({"site_path": path} for path in ("../site", "a\nb", "$RUNNER_TEMP/site", ".\\site", "circle/site", "full", ".")),
     *({"bundle_path": "notes.txt/bundle"}, {"bundle_path": "full"}, {"bundle_path": "out", "site_path": "out/site"}),
@@ -309,6 +311,7 @@ def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
     yield from (runs.faulty("download", fault, SITE) for fault in DOWNLOAD)
     yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in ARCHIVES.values())
     yield runs.failure(SITE, trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError())
+    yield runs.failure(UNPACK)
     with mock.patch.object(Pipe, "start", side_effect=RuntimeError):
         yield runs.failure(SITE)
 

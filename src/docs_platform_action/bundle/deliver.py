@@ -13,9 +13,10 @@ from ..inputs.settings import DeliverySettings, OutputPath
 from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
 from ..manifest import manifest_lines
 from ..ownership import Owner, owner_of
-from ..text import as_sentence, format_seconds, pluralize
+from ..text import as_sentence, format_bytes, format_digest, format_seconds, pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
 from .faults import DiskTooSmall
+from .file import BundleFile
 from .pipe import Pipe
 from .plan import Digests, changes_json, check_removed, compare, describe, site_sha256
 from .staging import Staged
@@ -65,6 +66,23 @@ class Delivery:
         finally:
             self._warn_of_chown_error()
 
+    def unpack(self) -> None:
+        """Deliver a bundle that is a file here already. Raises `ActionError`."""
+        source, target, sha256 = self.settings.bundle_path, self.settings.site_path, self.settings.bundle_sha256
+        assert source is not None and sha256 is not None  # noqa: S101, PT018  # for the type checker: the mode requires them
+        assert target is not None  # noqa: S101  # the same
+        self.job.start_phase(UNPACK, self.context.clock.monotonic())
+        try:
+            with BundleFile(source, sha256, self.context.clock.cancellation) as file:
+                found = file.verify()
+                self.job.delivered = replace(self.job.delivered, downloaded=found)
+                digest = f"SHA-256 {format_digest(found.sha256)}"
+                self.context.events.noted(self.job, f"Verified {source.name}: {format_bytes(found.size)}, {digest}")
+                self._deliver_site(target, file, None)
+            self.job.delivered = replace(self.job.delivered, bundle_path=source.name)
+        finally:
+            self._warn_of_chown_error()
+
     def _deliver_files(self) -> None:
         for _ in range(MAX_RESTARTS):
             try:
@@ -97,12 +115,12 @@ class Delivery:
                         self._publish_archive(archive)
                 raise
 
-    def _end_download(self, stream: BundleStream) -> None:
+    def _end_download(self, stream: BundleStream | BundleFile) -> None:
         if (downloaded := stream.drain()) != self.job.delivered.downloaded:
             self.job.delivered = replace(self.job.delivered, downloaded=downloaded)
             self.context.events.downloaded(self.job)
 
-    def _deliver_site(self, target: OutputPath, stream: BundleStream, archive: Staged | None) -> None:
+    def _deliver_site(self, target: OutputPath, stream: BundleStream | BundleFile, archive: Staged | None) -> None:
         owner, summary = self._owner(target), f"the site cannot be written to {target.name}"
         is_planned = (self.settings.manifest_path, self.settings.compare_with) != (None, None)
         digests = Digests(self.settings.compare_with or {}) if is_planned else None
@@ -133,7 +151,7 @@ class Delivery:
             ]
             self.context.events.warning(self.job, lines)
 
-    def _unpack_zip(self, stream: BundleStream, archive: Staged | None, site: Staged, tree: Tree) -> None:
+    def _unpack_zip(self, stream: BundleStream | BundleFile, archive: Staged | None, site: Staged, tree: Tree) -> None:
         """Unpack a zip archive once it is complete, because its directory is at the end."""
         with site.errors_explained(), archive.open() if archive is not None else TemporaryFile(dir=site.path.parent) as file:
             while archive is None and (chunk := stream.read(CHUNK_BYTES)):
@@ -146,7 +164,7 @@ class Delivery:
                 self.context.events.unpack_progressed(self.job, tree.files, tree.bytes)
             tree.finish()
 
-    def _unpack_tar(self, stream: BundleStream, site: Staged, tree: Tree) -> None:
+    def _unpack_tar(self, stream: BundleStream | BundleFile, site: Staged, tree: Tree) -> None:
         """Unpack a tar archive while it arrives."""
 
         def read(chunks: Iterator[bytes]) -> None:
@@ -172,8 +190,8 @@ class Delivery:
             raise TooFewPages(
                 f"the bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
                 details=(
-                    "The API reported no valid `pageCount`, so the `.html` files in the bundle were counted.",
-                    "The archive was checked and discarded; nothing was published.",
+                    "No `pageCount` of the API is known, so the `.html` files in the bundle were counted.",
+                    "Nothing was published.",
                 ),
             )
 

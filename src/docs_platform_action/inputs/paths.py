@@ -81,6 +81,15 @@ def writable(value: str, target: OutputPath, *, roots: Sequence[Path], is_folder
     return target
 
 
+def readable(value: str, target: OutputPath) -> OutputPath:
+    """Return the path of a file that can be read. Raises `ValueError` or `OSError` for another one."""
+    if not target.path.is_file():
+        state = "is not a regular file" if target.path.exists() else "does not exist"
+        raise ValueError(f"{quoted(value)} {state}; check the step that puts the archive there, and the path")
+    target.path.open("rb").close()
+    return target
+
+
 def load_manifest(value: str, target: OutputPath, *, is_first: bool) -> Mapping[bytes, bytes]:
     """Return the digests in a manifest, which may be missing or empty only if `is_first`. Raises `ValueError` and `OSError`."""
     state = "does not exist"

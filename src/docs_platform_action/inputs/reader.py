@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 
 from ..errors import DENIED, DENIED_BY, InvalidInput
 from ..redaction import Redactor
-from ..text import as_sentence, join_errors
-from .paths import PLACEHOLDER, load_certificates, load_manifest, overlaps, resolve_each, writable
+from ..text import as_sentence, join_errors, join_names
+from .paths import PLACEHOLDER, load_certificates, load_manifest, overlaps, readable, resolve_each, writable
 from .settings import CommitSettings, DeliverySettings, JobSettings, Mode, OutputPath, Settings, WaitSettings
 from .table import COMPARE_WITH, DEFAULTS, INPUTS, TARGETS
 from .validators import trimmed
@@ -129,10 +129,9 @@ class Reader:
             question = ". Did you mean `mode: agent`?" if self._is_set("project-id") else ""
             error = f"mode `export` starts a new job; to use the one with this ID, set `mode: collect`{question}"
             errors.append(("job-id", error))
-        if mode == Mode.COLLECT and len(domains) > 1:
-            errors.append(
-                ("domain", f"lists {len(domains)} domains, but mode `collect` collects one job; set one domain, or none")
-            )
+        if mode in {Mode.COLLECT, Mode.UNPACK} and len(domains) > 1:
+            error = f"lists {len(domains)} domains, but mode `{mode}` delivers one bundle; set one domain, or none"
+            errors.append(("domain", error))
             values["domain"] = domains[:1]
         if mode == Mode.EXPORT and self._is_set("commit"):
             for name, usual in (("github-token", "`${{ github.token }}`"), ("deployment-creator", "`docs-platform[bot]`")):
@@ -158,7 +157,8 @@ class Reader:
                 continue
             with self._reporting(name):
                 if name != COMPARE_WITH:
-                    use = partial(writable, roots=roots, is_folder=name == "site-path")
+                    is_read = name == "bundle-path" and values.get("mode") == Mode.UNPACK
+                    use = readable if is_read else partial(writable, roots=roots, is_folder=name == "site-path")
                     found[name] = values[name] = resolve_each(path, roots, domains, use)
                 else:
                     found[name] = resolve_each(path, roots, domains, lambda _, target: target)
@@ -181,8 +181,7 @@ class Reader:
         for row in filter(lambda row: self._is_set(row.name), INPUTS):
             effect = f"Input `{row.name}` has no effect"
             if mode not in row.modes:
-                own = " and ".join(f"`{known}`" for known in row.modes)
-                self.warnings.append(f"{effect} in mode `{mode}`, only in {own}.")
+                self.warnings.append(f"{effect} in mode `{mode}`, only in {join_names(row.modes, 'and')}.")
             elif row.is_about_delivery and not waits:
                 self.warnings.append(
                     f"{effect} with `wait: false`; set it in the step that collects the job with `mode: collect`."

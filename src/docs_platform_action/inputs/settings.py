@@ -12,6 +12,7 @@ class Mode(StrEnum):
 
     EXPORT = "export"
     COLLECT = "collect"
+    UNPACK = "unpack"
     AGENT = "agent"
 
 
@@ -50,9 +51,13 @@ class WaitSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliverySettings:
-    """What to do with a finished bundle. `compare_with` has the published digests by path, and none if nothing is published."""
+    """What to do with a finished bundle. `compare_with` has the published digests by path, and none if nothing is published.
+
+    In mode `unpack`, `bundle_path` is the archive, and `bundle_sha256` its SHA-256.
+    """
 
     bundle_path: OutputPath | None = None
+    bundle_sha256: str | None = None
     site_path: OutputPath | None = None
     min_pages: int | None = None
     values_file: OutputPath | None = None
@@ -95,10 +100,10 @@ class CommitSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a run does. `ca_bundle` is the text of a PEM file."""
+    """What a run does. `ca_bundle` is the text of a PEM file. Without a platform, there is no `base_url` and no `admin_key`."""
 
-    base_url: str
-    admin_key: str = field(repr=False)
+    base_url: str | None
+    admin_key: str | None = field(repr=False)
     outage_tolerance_seconds: float
     ca_bundle: str | None = field(repr=False)
     jobs: tuple[JobSettings, ...]

@@ -25,13 +25,14 @@ class Input:
     is_about_delivery: bool = False  # no effect with `wait: false`
 
 
-EXPORT, AGENT, ALL = (Mode.EXPORT,), (Mode.AGENT,), tuple(Mode)
+EXPORT, UNPACK, AGENT, ALL = (Mode.EXPORT,), (Mode.UNPACK,), (Mode.AGENT,), tuple(Mode)
 EXPORT_COLLECT, COLLECT_AGENT = (Mode.EXPORT, Mode.COLLECT), (Mode.COLLECT, Mode.AGENT)
+SITE: Final = (*EXPORT_COLLECT, *UNPACK)  # the modes that deliver a site
 EMPTY_KEY: Final = (
     "A secret is empty if it does not exist, if the job does not name its environment, in pull requests from forks, in runs of "
     "Dependabot (which has secrets of its own), and in a reusable workflow that is called without `secrets: inherit`"
 )
-EMPTY_ID: Final = "The output it comes from may be empty: check its name, whether its step ran, and the `outputs` of its job"
+EMPTY_OUTPUT: Final = "The output it comes from may be empty: check its name, whether its step ran, and the `outputs` of its job"
 MAX_PARALLEL: Final = 100
 PAGES: Final = partial(parse_whole_number, maximum=999_999_999, if_zero="; leave it out for no minimum")
 TARGETS: Final = ("bundle-path", "site-path", "values-file", "manifest-path", "changes-path")  # the paths to write to
@@ -41,8 +42,8 @@ INPUTS: Final = (
     Input("mode", validators.parse_mode, ALL, default=Mode.EXPORT),
     Input("base-url", validators.parse_base_url, PLATFORM_MODES, required_in=PLATFORM_MODES),
     Input("admin-key", validators.parse_key, PLATFORM_MODES, required_in=PLATFORM_MODES, hint=EMPTY_KEY),
-    Input("domain", validators.parse_domains, EXPORT_COLLECT, required_in=EXPORT),
-    Input("job-id", parse_identifier, COLLECT_AGENT, required_in=COLLECT_AGENT, hint=EMPTY_ID),
+    Input("domain", validators.parse_domains, SITE, required_in=EXPORT),
+    Input("job-id", parse_identifier, COLLECT_AGENT, required_in=COLLECT_AGENT, hint=EMPTY_OUTPUT),
     Input("project-id", parse_identifier, AGENT, required_in=AGENT, hint="Copy it from the dashboard's API keys page"),
     Input("timeout", parse_duration, PLATFORM_MODES, default="60m"),
     Input("wait", parse_boolean, EXPORT, default="true"),
@@ -56,15 +57,16 @@ INPUTS: Final = (
     Input("outage-tolerance", parse_duration, PLATFORM_MODES, default="5m"),
     Input("start-options", validators.parse_start_options, EXPORT),
     Input("max-parallel", partial(parse_whole_number, maximum=MAX_PARALLEL), EXPORT, default="10"),
-    Input("bundle-path", parse_path, EXPORT_COLLECT, is_about_delivery=True),
-    Input("site-path", parse_path, EXPORT_COLLECT, is_about_delivery=True),
-    Input("min-pages", PAGES, EXPORT_COLLECT, is_about_delivery=True),
+    Input("bundle-path", parse_path, SITE, required_in=UNPACK, is_about_delivery=True),
+    Input("bundle-sha256", validators.parse_sha256, UNPACK, required_in=UNPACK, hint=EMPTY_OUTPUT),
+    Input("site-path", parse_path, SITE, required_in=UNPACK, is_about_delivery=True),
+    Input("min-pages", PAGES, SITE, is_about_delivery=True),
     Input("values-file", parse_path, EXPORT_COLLECT, is_about_delivery=True),
-    Input("manifest-path", parse_path, EXPORT_COLLECT, needs="site-path", is_about_delivery=True),
-    Input("compare-with", parse_path, EXPORT_COLLECT, needs="site-path", is_about_delivery=True),
-    Input("first-publication", parse_boolean, EXPORT_COLLECT, default="false", needs="compare-with", is_about_delivery=True),
-    Input("changes-path", parse_path, EXPORT_COLLECT, needs="compare-with", is_about_delivery=True),
-    Input("max-removed", validators.parse_max_removed, EXPORT_COLLECT, needs="compare-with", is_about_delivery=True),
+    Input("manifest-path", parse_path, SITE, needs="site-path", is_about_delivery=True),
+    Input("compare-with", parse_path, SITE, needs="site-path", is_about_delivery=True),
+    Input("first-publication", parse_boolean, SITE, default="false", needs="compare-with", is_about_delivery=True),
+    Input("changes-path", parse_path, SITE, needs="compare-with", is_about_delivery=True),
+    Input("max-removed", validators.parse_max_removed, SITE, needs="compare-with", is_about_delivery=True),
     Input("export-version", parse_identifier, EXPORT_COLLECT, needs="values-file", is_about_delivery=True),
     Input("mask-bundle-url", parse_boolean, EXPORT_COLLECT, default="false", is_about_delivery=True),
     Input("require-pr", parse_boolean, AGENT, default="false"),

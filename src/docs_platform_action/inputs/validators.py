@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ..models import UNUSABLE, is_job_id, is_loopback, is_web_address
-from ..text import join_errors, quoted
+from ..text import join_errors, join_names, quoted
 from .settings import MaxRemoved, Mode
 
 MAX_DURATION_SECONDS: Final = 35 * 24 * 3600.0  # of a workflow run (source: GitHub's documentation of usage limits)
@@ -23,8 +23,7 @@ _SHELL: Final = re.compile(r"\A~|\$(?:[A-Za-z_]\w*|\{[^}]*\}+|\([^)]*\)?)|%[A-Za
 def parse_mode(value: str) -> Mode:
     """Return the mode with this name."""
     if value not in [*Mode]:
-        *others, last = (f"`{mode}`" for mode in Mode)
-        raise ValueError(f"unknown mode {quoted(value)}; use {', '.join(others)} or {last}")
+        raise ValueError(f"unknown mode {quoted(value)}; use {join_names(Mode, 'or')}")
     return Mode(value)
 
 
@@ -78,6 +77,13 @@ def parse_commit(value: str) -> str:
     """Return a commit's SHA."""
     if not re.fullmatch("[0-9A-Fa-f]{40}", value):
         raise ValueError(f"must be a full SHA, such as `${{{{ github.sha }}}}`: 40 hexadecimal digits, not {quoted(value)}")
+    return value.lower()
+
+
+def parse_sha256(value: str) -> str:
+    """Return a SHA-256 in lower case."""
+    if not re.fullmatch("[0-9A-Fa-f]{64}", value):
+        raise ValueError(f"must be a SHA-256, such as the output `bundleSha256`: 64 hexadecimal digits, not {quoted(value)}")
     return value.lower()
 
 

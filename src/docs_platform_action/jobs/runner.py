@@ -15,11 +15,13 @@ from ..signals import ABORT_GRACE_SECONDS
 from .agent import wait_for_agent
 from .collect import collect_site
 from .export import start_site
+from .unpack import unpack_site
 
-# what to do with the platform's job; each raises the job's `ActionError`
+# what to do with a job; each raises the job's `ActionError`
 FUNCTIONS: Final[Mapping[Mode, Callable[[Job, JobSettings, Context], None]]] = {
     Mode.EXPORT: collect_site,
     Mode.COLLECT: collect_site,
+    Mode.UNPACK: unpack_site,
     Mode.AGENT: wait_for_agent,
 }
 
@@ -135,7 +137,8 @@ class Runner:
                 start_site(job, settings, context)
             if len(self._jobs) == 1:  # of several, only `results` has the ids
                 context.outputs.write_job_id(job)
-            context.events.job_known(job)
+            if job.job_id is not None:
+                context.events.job_known(job)
             if job is self._jobs[0]:
                 self._start_workers()
             if settings.wait:

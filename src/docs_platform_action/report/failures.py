@@ -25,7 +25,7 @@ def annotate_failures(console: Console, jobs: Iterable[Job]) -> None:
             console.trace(error.bug)
     for job, error in failed[:MAX_DETAILED_FAILURES]:  # the titles have no foreign text: the runner does not mask them
         outcome = error.failure_reason if isinstance(error, Cancelled) else f"{job.verdict}: {error.failure_reason}"
-        title = f"{'Agent job' if job.is_agent_job else 'Static export'} {outcome}"
+        title = f"{job.kind} {outcome}"
         console.error(failure_lines(job, error), title=title)
     if rest := Counter(error.failure_reason for _, error in failed[MAX_DETAILED_FAILURES:]):
         first = f"{pluralize(rest.total(), 'more export')} did not succeed"

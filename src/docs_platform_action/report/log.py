@@ -15,6 +15,7 @@ from ..text import (
     describe_retry,
     format_bytes,
     format_clock,
+    format_digest,
     format_eta,
     format_expiry,
     format_seconds,
@@ -160,7 +161,7 @@ class Log:
         assert downloaded is not None  # noqa: S101  # for the type checker: it is set before the event
         duration = format_seconds(self._clock.monotonic() - job.phases[-1].began_at)
         over = f" over {connections} connections" if connections > 1 else ""
-        digest = f"{downloaded.sha256[:4]}…{downloaded.sha256[-4:]}"
+        digest = format_digest(downloaded.sha256)
         self._note(job, f"Downloaded {format_bytes(downloaded.size)} in {duration}{over}, SHA-256 {digest}")
 
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:

@@ -152,9 +152,11 @@ class Summary:
 
     def _table_of(self, job: Job, duration_seconds: float | None) -> str:
         """Return the table of the known facts."""
-        kind, name = (
-            ("Export", job.domain) if job.domain is not None else ("Agent job" if job.is_agent_job else "Job", job.job_id)
-        )
+        kind, name = "Agent job" if job.is_agent_job else "Job", job.job_id
+        if job.is_bundle_file:
+            kind, name = job.kind, job.domain or job.delivered.bundle_path
+        elif job.domain is not None:
+            kind, name = "Export", job.domain
         lines = [f"| {name} | {value} |" for name, value in self._rows(job, duration_seconds) if value]
         return "\n".join([f"| {kind} | {self._show(name)} |", "| :--- | :--- |", *lines]) if lines else ""
 
@@ -173,7 +175,7 @@ class Summary:
             host = f"on {show(urlsplit(job.link.url).hostname)}"
             yield "Bundle link", ", ".join(filter(None, (host, self._expiry(job))))
         yield "Bundle", f"{format_bytes(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""
-        yield "Saved as", show(delivered.bundle_path)
+        yield "Archive" if job.is_bundle_file else "Saved as", show(delivered.bundle_path)
         if delivered.site_files is not None:
             yield "Site", f"{pluralize(delivered.site_files, 'file')} in {show(delivered.site_path)}/"
         yield "Manifest", show(delivered.manifest_path)

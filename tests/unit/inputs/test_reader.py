@@ -204,12 +204,13 @@ class TestRefused:
             ({}, ["base-url", "admin-key", "domain"]),
             ({"mode": "collect"}, ["base-url", "admin-key", "job-id"]),
             ({"mode": "agent"}, ["base-url", "admin-key", "job-id", "project-id"]),
+            ({"mode": "unpack"}, ["bundle-path", "bundle-sha256", "site-path"]),
             ({**EXPORT, "timeout": "soon", "wait": "maybe"}, ["timeout", "wait"]),
             # one whose name is misspelled is not missing as well
             ({name.replace("-", "_"): value for name, value in AGENT.items()}, ["admin-key", "base-url", "job-id", "project-id"]),
             # with an unknown mode, every input counts, but none is missing that one mode requires
             ({**AGENT, "mode": "Agent", "job-id": "", "min-pages": "no"}, ["mode", "min-pages"]),
-            ({**AGENT, "mode": "Agent", "admin-key": "", "require-pr": "no"}, ["mode", "admin-key", "require-pr"]),
+            ({**AGENT, "mode": "Agent", "admin-key": "", "require-pr": "no"}, ["mode", "require-pr"]),
             ({**EXPORT, "poll-interval": "31s"}, ["max-poll-interval"]),
             ({**EXPORT, "job-id": "se_1"}, ["job-id"]),
             ({**COLLECT, "domain": SEVERAL, "site-path": "{domain}"}, ["domain"]),

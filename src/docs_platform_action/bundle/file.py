@@ -1,0 +1,77 @@
+"""The bundle as a file that is here already, which is only read."""
+
+import hashlib
+import io
+import os
+from typing import Final
+
+from ..clock import Cancellation
+from ..errors import Advice, InvalidBundle
+from ..inputs.settings import OutputPath
+from ..models import Downloaded
+from ..text import quoted
+from .archive import CHUNK_BYTES, START_BYTES
+
+_ANOTHER: Final = Advice(
+    cause="The archive was replaced, changed or cut off on its way, or `bundle-sha256` belongs to another one.",
+    remedy="Take the archive and its SHA-256 from the same run. Nothing was unpacked.",
+)
+
+
+class BundleFile(io.RawIOBase):
+    """The bundle at a path, from its first byte to its last.
+
+    It is opened once and read twice: `verify` reads all of it before anything is unpacked. The second time, `drain` finds out
+    whether the file has been written to meanwhile. Both raise `InvalidBundle` if the SHA-256 is not the given one.
+    """
+
+    def __init__(self, source: OutputPath, sha256: str, cancellation: Cancellation) -> None:
+        self._name, self._expected, self._cancellation = source.name, sha256, cancellation
+        try:
+            self._file = source.path.open("rb")
+        except OSError as error:
+            raise self._unreadable(error) from error
+        self.size = os.fstat(self._file.fileno()).st_size
+        self._rewind()
+
+    def verify(self) -> Downloaded:
+        """Read the whole file, return what it is, and go back to its first byte."""
+        found = self.drain()
+        self._rewind()
+        return found
+
+    def read(self, size: int = CHUNK_BYTES) -> bytes:
+        """Return between one and `size` bytes; none only at the end."""
+        self._cancellation.check()
+        try:
+            chunk = self._file.read(size)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        self._sha256.update(chunk)
+        return chunk
+
+    def peek(self) -> bytes:
+        """Return the first `START_BYTES`, fewer only if the bundle is smaller. They are read again later."""
+        return self._file.peek(START_BYTES)[:START_BYTES]
+
+    def drain(self) -> Downloaded:
+        """Read the rest, and return what all of it is."""
+        while self.read():
+            pass
+        if (found := self._sha256.hexdigest()) != self._expected:
+            facts = (f"SHA-256 of {quoted(self._name)}: {found}.", f"Expected: {self._expected}.")
+            raise InvalidBundle("the archive is not the one of `bundle-sha256`", details=facts, **_ANOTHER)
+        return Downloaded(size=self._file.tell(), sha256=found)
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+    def _rewind(self) -> None:
+        self._file.seek(0)
+        self._sha256 = hashlib.sha256()
+
+    def _unreadable(self, error: OSError) -> InvalidBundle:
+        return InvalidBundle(f"the archive {quoted(self._name)} cannot be read ({error.strerror})")

@@ -1,0 +1,182 @@
+"""A bundle that is a file here is unpacked, compared and guarded like a fresh one, without the platform."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from admin_api_simulator.site import build_archive, site_files
+from docs_platform_action.bundle import file as module
+from docs_platform_action.manifest import read_manifest
+from tests.action import Action
+from tests.ended import Ended
+from tests.folders import read_tree
+from tests.keys import ADMIN_KEY
+from tests.virtual_platform import Sent, VirtualPlatform
+from tests.virtual_time import VirtualClock
+
+DOMAIN: Final = "docs.example.com"
+PAGES: Final = 12
+SITE: Final = site_files(domain=DOMAIN, pages=PAGES)
+ARCHIVES: Final = {kind: build_archive(SITE, kind) for kind in ("tar.gz", "tar", "zip")}
+INPUTS: Final = {"mode": "unpack", "bundle_path": "docs.bundle", "site_path": "site"}
+NO_PLATFORM: Final = {"base_url": "", "admin_key": ""}
+KINDS = pytest.mark.parametrize("archive", ARCHIVES.values(), ids=ARCHIVES)
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+class Offline(VirtualPlatform):
+    """A platform that no request may reach."""
+
+    def respond(self, sent: Sent) -> Any:
+        raise AssertionError(sent)
+
+
+def unpack(action: Action, archive: bytes | None = None, **inputs: str) -> Ended:
+    if archive is not None:
+        action.workspace.joinpath("docs.bundle").write_bytes(archive)
+    given = {"bundle_sha256": sha256(archive or b""), **INPUTS, **NO_PLATFORM, **inputs}
+    return action.run(Offline(VirtualClock()), **given)
+
+
+@KINDS
+def test_the_site_of_the_archive_is_delivered_and_the_archive_stays_as_it_is(action: Action, archive: bytes) -> None:
+    ended = unpack(action, archive, domain=DOMAIN, min_pages=str(PAGES), manifest_path="{domain}.manifest")
+
+    assert ended.end == (0, None)
+    assert {name: body for name, body in read_tree(action.workspace / "site").items() if body is not None} == SITE
+    assert action.workspace.joinpath("docs.bundle").read_bytes() == archive
+    assert len(read_manifest(action.workspace.joinpath(f"{DOMAIN}.manifest").read_bytes())) == len(SITE)
+    known = {name: ended.result[name] for name in ("mode", "domain", "jobId", "status", "bundleUrl", "pageCount")}
+    assert known == {"mode": "unpack", "domain": DOMAIN, "jobId": None, "status": None, "bundleUrl": None, "pageCount": None}
+    names = ("bundlePath", "bundleSize", "bundleSha256", "sitePath", "manifestPath")
+    expected = ("docs.bundle", str(len(archive)), sha256(archive), "site", f"{DOMAIN}.manifest")
+    assert tuple(ended.outputs[name] for name in names) == expected
+    assert not ended.warnings
+
+
+@KINDS
+@pytest.mark.parametrize("other", [b"\0", b""], ids=["longer", "shorter"])
+def test_another_archive_than_the_given_one_is_not_unpacked(action: Action, archive: bytes, other: bytes) -> None:
+    changed = archive + other if other else archive[:-1]
+
+    ended = unpack(action, changed, bundle_sha256=sha256(archive), manifest_path="m")
+
+    assert ended.end == (1, "invalid-bundle")
+    assert sha256(changed) in ended.error
+    assert [*read_tree(action.workspace)] == ["docs.bundle"]
+    assert not {"sitePath", "bundlePath", "bundleSha256", "manifestPath"} & {*ended.outputs}
+
+
+@KINDS
+def test_an_archive_that_is_replaced_after_its_check_is_not_unpacked(
+    action: Action, archive: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = build_archive({**SITE, "evil.html": b"<p>evil"}, "tar")
+    path, verify = action.workspace / "docs.bundle", module.BundleFile.verify
+
+    def replaced(bundle: module.BundleFile) -> object:
+        found = verify(bundle)
+        path.with_name("new").write_bytes(other)
+        path.with_name("new").rename(path)
+        return found
+
+    monkeypatch.setattr(module.BundleFile, "verify", replaced)
+
+    ended = unpack(action, archive)
+
+    assert ended.end == (0, None)  # the file that was checked is still open
+    assert "evil.html" not in read_tree(action.workspace / "site")
+
+
+@KINDS
+def test_an_archive_that_is_written_to_after_its_check_is_refused(
+    action: Action, archive: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, verify = action.workspace / "docs.bundle", module.BundleFile.verify
+
+    def overwritten(bundle: module.BundleFile) -> object:
+        found = verify(bundle)
+        path.write_bytes(build_archive({**SITE, "evil.html": b"<p>evil"}, "tar"))
+        return found
+
+    monkeypatch.setattr(module.BundleFile, "verify", overwritten)
+
+    assert unpack(action, archive).end == (1, "invalid-bundle")
+    assert not action.workspace.joinpath("site").exists()
+
+
+def test_it_is_compared_and_stopped_like_a_fresh_export(action: Action) -> None:
+    assert unpack(action, ARCHIVES["zip"], manifest_path="published").end == (0, None)
+    fewer = build_archive({name: body for name, body in SITE.items() if not name.startswith("guides/")}, "zip")
+    plan = {"site_path": "next", "compare_with": "published", "changes_path": "changes.json"}
+
+    stopped = unpack(action, fewer, **plan, max_removed="0")
+    too_few = unpack(action, fewer, **plan, min_pages=str(PAGES))
+    delivered = unpack(action, fewer, **plan, max_removed="100%")
+
+    assert [ended.reason for ended in (stopped, too_few, delivered)] == ["too-many-removed", "too-few-pages", None]
+    assert (stopped.outputs["changed"], stopped.outputs["changesPath"]) == ("true", "changes.json")
+    assert delivered.result["changes"]["pages"]["removed"] > 0
+    assert "Changes since the last publication" in delivered.summary
+
+
+def test_an_input_of_the_platform_brings_a_warning_and_the_key_is_masked(action: Action) -> None:
+    ended = unpack(action, ARCHIVES["tar"], base_url="https://api.example.com", admin_key=ADMIN_KEY, values_file="v.yaml")
+
+    assert ended.end == (0, None)
+    assert len(ended.warnings) == 3
+    assert f"::add-mask::{ADMIN_KEY}" in ended.stdout
+
+
+def test_a_damaged_archive_with_the_right_digest_leaves_nothing(action: Action) -> None:
+    ended = unpack(action, ARCHIVES["tar.gz"][:-20])
+
+    assert ended.end == (1, "invalid-bundle")
+    assert [*read_tree(action.workspace)] == ["docs.bundle"]
+
+
+def _places(workspace: Path) -> Iterator[dict[str, str]]:
+    """Yield inputs whose archive cannot be used."""
+    yield {"bundle_path": "missing"}
+    yield {"bundle_path": "published"}  # a folder
+    os.mkfifo(workspace / "pipe")
+    yield {"bundle_path": "pipe"}
+    workspace.joinpath("link").symlink_to("/etc/hostname")
+    yield {"bundle_path": "link"}
+    yield {"bundle_path": "/etc/hostname"}
+    yield {"bundle_path": "published/docs.bundle", "site_path": "published"}
+    yield {"bundle_path": "published/docs.bundle", "site_path": "published/docs.bundle"}
+    yield {"manifest_path": "docs.bundle"}
+    yield {"bundle_path": "{domain}"}
+    yield {"domain": "a.example.com\nb.example.com"}
+
+
+def test_an_archive_that_cannot_be_used_is_an_error_of_an_input(action: Action) -> None:
+    folder = action.workspace / "published"
+    folder.mkdir()
+    folder.joinpath("docs.bundle").write_bytes(ARCHIVES["tar"])
+
+    for inputs in _places(action.workspace):
+        assert unpack(action, ARCHIVES["tar"], **inputs).end == (1, "invalid-input"), inputs
+
+
+@pytest.mark.parametrize("change", [str.upper, lambda digest: f" {digest}\n"], ids=["capitals", "white space"])
+def test_a_digest_may_have_capitals_and_white_space_around_it(action: Action, change: Any) -> None:
+    assert unpack(action, ARCHIVES["tar"], bundle_sha256=change(sha256(ARCHIVES["tar"]))).end == (0, None)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "0" * 63, "0" * 128, "0" * 40, f"sha256:{'0' * 64}", f"{'0' * 32} {'0' * 32}", "g" * 64, "\uff10" * 64, "none"]
+)
+def test_anything_but_64_hexadecimal_digits_is_refused(action: Action, wrong: str) -> None:
+    ended = unpack(action, ARCHIVES["tar"], bundle_sha256=wrong)
+
+    assert ended.end == (1, "invalid-input")
+    assert "bundle-sha256" in ended.error
