@@ -115,7 +115,7 @@ def examples_job_image() -> str:
     """
     with tempfile.TemporaryDirectory() as folder:
         context = Path(folder)
-        for name in ("requirements/examples.txt", "tests/workflow/chart"):
+        for name in ("requirements/examples.txt", "tests/workflow/chart", "tests/workflow/job-image/gh"):
             (context / name).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, context / name)
         dockerfile = (ROOT / "tests" / "workflow" / "job-image" / "examples.Dockerfile").read_text()

@@ -17,6 +17,9 @@ from tests.engine import need_act
 DOMAIN = "docs.example.com"
 REPOSITORY = "example/docs"
 PUBLISHED_AS = "OWNER/docs-platform-action@v1"
+DEPLOYMENT = re.compile(r"^ +deployment: false( #.*)?$", re.MULTILINE)
+"""A key of `environment`, which act 0.2.89 does not know: it runs workflows without it."""
+
 GIT_SETTINGS = "[user]\nname = Docs\nemail = docs@example.com\n[safe]\ndirectory = *\n"
 
 
@@ -44,11 +47,12 @@ class Act:
         self._actions = actions
         (self.repository / ".github" / "workflows").mkdir(parents=True)
         for name, text in workflows.items():
-            (self.repository / ".github" / "workflows" / name).write_text(text, encoding="utf-8")
+            (self.repository / ".github" / "workflows" / name).write_text(DEPLOYMENT.sub("", text), encoding="utf-8")
         self._home.mkdir()
         (self._home / ".gitconfig").write_text(GIT_SETTINGS)
         # without a settings file act asks on its first run which image to use
-        (self._home / ".actrc").write_text("".join(f"-P {label}={image}\n" for label in ("ubuntu-latest", "ubuntu-26.04")))
+        labels = ("ubuntu-latest", "ubuntu-26.04", "docs-internal")
+        (self._home / ".actrc").write_text("".join(f"-P {label}={image}\n" for label in labels))
         self.git("init", "--quiet", "--initial-branch=main")
         self.git("remote", "add", "origin", f"https://github.com/{REPOSITORY}.git")
         self.git("add", "--all")

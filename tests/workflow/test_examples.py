@@ -23,7 +23,7 @@ from docs_platform_action.models import Bundle
 from tests.engine import docker
 from tests.workflow.act import DOMAIN, REPOSITORY, Act
 from tests.workflow.cluster import Cluster, running_cluster
-from tests.workflow.conftest import AWS, BUCKET, EXAMPLES, MERGED, OLDER, PAGES, Client
+from tests.workflow.conftest import AWS, BUCKET, EXAMPLES, HERE, MERGED, OLDER, PAGES, Client
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
@@ -82,12 +82,6 @@ APP = {
             {},
             {"deployed:": [f"{hashlib.sha256(body).hexdigest()}  {name}" for name, body in SITE.items()]},
         ),
-        (
-            "fetch-in-another-job.yml",
-            {},
-            {"docs.tar.gz:": ["OK"], f"{PAGES} pages in site, SHA-256": [hashlib.sha256(ARCHIVE).hexdigest()]},
-        ),
-        ("call-reusable-export.yml", {"variables": {"DOCS_MIN_PAGES": "10"}}, {f"{PAGES} of {PAGES} pages": ["downloaded"]}),
         ("export-after-merge.yml", closed_pull_request(merged=True), {"Exported": [f"{PAGES} pages after pull request 7"]}),
         ("export-after-merge.yml", closed_pull_request(merged=False), {"Exported": []}),
         ("export-after-merge.yml", closed_pull_request(merged=True, repository="fork/docs"), {"Exported": []}),
@@ -161,11 +155,30 @@ def test_an_export_waits_until_its_commit_is_deployed(act: Act, platform: Simula
     platform.github.add(OLDER, repository=REPOSITORY)
     platform.github.add(act.commit, repository=REPOSITORY, seconds=5.0)
 
-    run = act.run("fetch-in-another-job.yml", platform)
+    run = act.run("deploy-to-github-pages.yml", platform)
 
     assert run.succeeded, run.log
     facts = f"The platform serves {OLDER[:7]}, which does not contain {act.commit[:7]} yet. Its deployment is in progress."
     assert run.log.index(facts) < run.log.index(f"The platform serves {act.commit[:7]}.\n")
+
+
+def test_an_export_is_started_at_night_and_collected_in_the_morning(act: Act, platform: Simulator) -> None:
+    made = [("2026-05-04T01:00:00Z", 1, "main"), ("2026-05-03T01:00:00Z", 2, "main"), ("2026-05-04T04:00:00Z", 3, "a-branch")]
+    artifacts = [
+        {"expired": False, "created_at": at, "workflow_run": {"id": run, "head_branch": branch}} for at, run, branch in made
+    ]
+    answers = {f"repos/{REPOSITORY}/actions/artifacts?name=docs-job": {"artifacts": artifacts}}
+    environment = {"GH_ANSWERS": json.dumps(answers)}
+
+    night, morning = (
+        act.run("export-overnight.yml", platform, event="schedule", payload={"schedule": at}, environment=environment)
+        for at in ("17 1 * * *", "17 5 * * *")
+    )
+
+    assert night.succeeded, night.log
+    assert morning.succeeded, morning.log
+    assert (night.printed("Collected"), morning.printed("Collected")) == ([], [f"{PAGES} pages"])
+    assert platform.count("start_export") == 1
 
 
 def test_after_an_incomplete_export_nothing_is_uploaded_and_nothing_removed(
@@ -296,6 +309,30 @@ def test_the_deployment_gets_link_and_version_and_keeps_its_other_values(
     assert (platform.count("start_export"), run.printed("asked of gh:")) == (started, stored)
 
 
+def test_the_archive_crosses_an_air_gap(act: Act, platform: Simulator, storage: Client, cluster: Cluster) -> None:
+    address = storage.meta.endpoint_url
+    internal = {"DOCS_STORAGE": f"s3://{BUCKET}", "DOCS_STORAGE_URL": f"{address}/{BUCKET}", "AWS_ENDPOINT_URL": address}
+    credentials = {name.replace("region_name", "aws_default_region").upper(): value for name, value in AWS.items()}
+    secrets = {"KUBECONFIG": cluster.kubeconfig(CONTEXT)}
+    given = {
+        "event": "workflow_dispatch",
+        "secrets": secrets,
+        "variables": {**DEPLOY, **internal, "DOCS_RUNNER": "docs-internal"},
+    }
+
+    run = act.run("behind-an-air-gap.yml", platform, environment=credentials, **given)
+
+    assert run.succeeded, run.log
+    sha256 = hashlib.sha256(ARCHIVE).hexdigest()
+    assert contents(storage) == {sha256: ARCHIVE}
+    values = json.loads(cluster.objects["configmaps", "docs", "docs"]["data"]["staticExport"])
+    assert values["bundleUrl"] == f"{address}/{BUCKET}/{sha256}"
+    changing = {**credentials, "BETWEEN": "echo >> docs/docs.bundle"}
+    changed = act.run("behind-an-air-gap.yml", platform, environment=changing, **given)
+    assert not changed.succeeded, changed.log
+    assert contents(storage) == {sha256: ARCHIVE}
+
+
 LINK = f"https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature={'0f' * 200}"
 UNUSED_LINK = "::error::The chart does not use staticExport.bundleUrl"
 CHECK_OF_THE_CHART = ("deploy-with-helm.yml", "Check that the chart uses the link")
@@ -401,7 +438,7 @@ def test_helm_reads_every_string_of_a_values_file_back_unchanged(examples_image:
 
 
 def test_every_complete_workflow_has_a_test() -> None:
-    run = {*re.findall(r'"([\w-]+\.yml)"', Path(__file__).read_text("utf-8"))}
+    run = {name for file in HERE.glob("test_*.py") for name in re.findall(r'"([\w-]+\.yml)"', file.read_text("utf-8"))}
     called = {
         Path(used).name for file in EXAMPLES.glob("*.yml") for used in re.findall(r"uses: (\./\S+)", file.read_text("utf-8"))
     }

@@ -1,0 +1,151 @@
+"""Only what was approved is published, and an earlier export can be published again. Each run has a plan and a publication."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from admin_api_simulator import ExportPlan, Simulator
+from admin_api_simulator.site import SiteChange
+from tests.workflow.act import DOMAIN, REPOSITORY, Act, WorkflowRun
+from tests.workflow.conftest import AWS, BUCKET, Client
+from tests.workflow.test_examples import UPLOAD, contents
+
+pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
+
+PLAN, BACK, CALL = "plan-and-publish.yml", "publish-an-earlier-export.yml", "call-plan-and-publish.yml"
+CREDENTIALS: Final = {name.replace("region_name", "aws_default_region").upper(): value for name, value in AWS.items()}
+VARIABLES: Final = {**UPLOAD, "AWS_PLAN_ROLE": "arn:aws:iam::123456789012:role/plan"}
+RUN: Final = f"repos/{REPOSITORY}/actions/runs/1"
+WAITING: Final = {"workflow_runs": [{"id": 2}, {"id": 0}]}  # a newer run and an older one
+ANSWERS: Final = {
+    RUN: {"workflow_id": 7},
+    **{f"repos/{REPOSITORY}/actions/workflows/{workflow}/runs?status=waiting": WAITING for workflow in (7, PLAN, BACK)},
+}
+REVIEWER: Final = {"login": "reviewer"}
+NOBODY: Final[list[dict[str, Any]]] = []
+APPROVED: Final = [{"state": "approved", "environments": [{"name": "production"}], "user": REVIEWER, "comment": ""}]
+NOT_THIS: Final = [
+    {"state": "approved", "environments": [{"name": "staging"}], "user": REVIEWER, "comment": ""},
+    {"state": "rejected", "environments": [{"name": "production"}], "user": REVIEWER, "comment": ""},
+]
+FIRST: Final = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}}
+
+
+class Bucket:
+    """A bucket that is published to by workflows."""
+
+    def __init__(self, act: Act, platform: Simulator, storage: Client) -> None:
+        self.act, self.platform, self.storage = act, platform, storage
+
+    def run(self, workflow: str = PLAN, *, approvals: object = APPROVED, between: str = "", **given: Any) -> WorkflowRun:
+        environment = {
+            "AWS_ENDPOINT_URL": self.storage.meta.endpoint_url,
+            **CREDENTIALS,
+            "GH_ANSWERS": json.dumps({**ANSWERS, f"{RUN}/approvals": approvals}),
+            "BETWEEN": between,
+        }
+        return self.act.run(workflow, self.platform, variables=VARIABLES, environment=environment, **given)
+
+    def change(self, **kinds: int) -> None:
+        self.platform.plan_export(DOMAIN, ExportPlan(change=SiteChange(**kinds)))
+
+    def site(self) -> Mapping[str, bytes]:
+        """Return the published files, without those of the next publication."""
+        return {name: body for name, body in contents(self.storage).items() if not name.startswith("publication/")}
+
+    def kept(self) -> dict[str, str]:
+        """Return the SHA-256 of each kept archive, by its name."""
+        found = {name: body for name, body in contents(self.storage).items() if name.startswith("publication/bundles/")}
+        return {name.rpartition("/")[2]: hashlib.sha256(body).hexdigest() for name, body in found.items()}
+
+
+@pytest.fixture
+def bucket(act: Act, platform: Simulator, storage: Client) -> Bucket:
+    return Bucket(act, platform, storage)
+
+
+def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(bucket: Bucket) -> None:
+    unapproved = bucket.run(approvals=NOBODY, **FIRST)
+    assert not unapproved.succeeded, unapproved.log
+    assert "Nobody has approved this run" in unapproved.log
+    assert contents(bucket.storage) == {}
+
+    first = bucket.run(**FIRST)
+    assert first.succeeded, first.log
+    assert "Approved by reviewer" in first.log
+    assert first.printed("asked of gh:") == [f"run cancel 0 --repo {REPOSITORY}"], first.log
+    published = bucket.site()
+    (sha256,) = kept = bucket.kept()
+    assert kept == {sha256: sha256}
+
+    bucket.change(added=1, changed=2, removed=1)
+    second = bucket.run()
+    assert second.succeeded, second.log
+    assert bucket.site() != published
+    assert "guides/new-1/index.html" in bucket.site()
+    assert len(bucket.kept()) == 2
+
+    started = bucket.platform.count("start_export")
+    for approvals, succeeds in ((NOT_THIS, False), (APPROVED, True)):
+        back = bucket.run(BACK, approvals=approvals, event="workflow_dispatch", inputs={"bundle-sha256": sha256.upper()})
+        assert back.succeeded == succeeds, back.log
+        assert "1 added, 2 text changed" in back.log
+        assert (bucket.site() == published) == succeeds
+    assert bucket.platform.count("start_export") == started
+
+
+OTHER_SITE: Final = f"printf other | aws s3 cp - s3://{BUCKET}/publication/site.manifest"
+
+
+@pytest.mark.parametrize(
+    ("between", "reason"),
+    [
+        ("echo >> docs.bundle", "the archive is not the one of `bundle-sha256`"),
+        ("tar -cf docs.bundle --files-from=/dev/null", "the archive is not the one of `bundle-sha256`"),
+        (OTHER_SITE, "Something else was published after the plan that was approved"),
+        (f"aws s3 rm s3://{BUCKET}/publication/site.manifest", "The manifest of the published site could not be fetched"),
+    ],
+    ids=["a changed artifact", "another archive", "a stale approval", "a lost manifest"],
+)
+def test_anything_else_is_not_published(bucket: Bucket, between: str, reason: str) -> None:
+    assert bucket.run(**FIRST).succeeded
+    published = bucket.site()
+    bucket.change(added=1)
+
+    run = bucket.run(between=between)
+
+    assert not run.succeeded, run.log
+    assert reason in run.log
+    assert bucket.site() == published
+    assert len(bucket.kept()) == 1
+
+
+def test_a_first_publication_that_was_overtaken_is_not_published(bucket: Bucket) -> None:
+    run = bucket.run(between=OTHER_SITE, **FIRST)
+
+    assert not run.succeeded, run.log
+    assert bucket.site() == {}
+
+
+def test_several_sites_call_one_workflow(bucket: Bucket) -> None:
+    others = {"Bucket": "developers-example-com", "CreateBucketConfiguration": {"LocationConstraint": AWS["region_name"]}}
+    bucket.storage.create_bucket(**others)
+
+    run = bucket.run(CALL, **FIRST)
+
+    assert run.succeeded, run.log
+    for name, domain in ((BUCKET, DOMAIN), ("developers-example-com", "developers.example.com")):
+        page = bucket.storage.get_object(Bucket=name, Key="index.html")["Body"].read()
+        assert domain.encode() in page
+        assert bucket.storage.head_object(Bucket=name, Key="publication/site.manifest")
+
+
+def test_the_publications_of_both_workflows_have_the_same_steps(act: Act) -> None:
+    workflows = act.repository / ".github" / "workflows"
+    plan, back = ((workflows / name).read_text().partition("\n  publish:\n")[2] for name in (PLAN, BACK))
+
+    assert re.sub(r"group: .*", "", plan) == re.sub(r"group: .*", "", back) != ""
