@@ -1,5 +1,6 @@
 """The scripts of docs/outside-github-actions.md, run as they are there, with the image and a simulated platform."""
 
+import hashlib
 import json
 import os
 import re
@@ -14,9 +15,11 @@ from pathlib import Path
 import pytest
 
 from admin_api_simulator import ExportPlan, Simulator
-from docs.pages import block_outside, gitlab_job
+from admin_api_simulator.site import build_archive, site_files
+from docs.pages import ROOT, block_outside, blocks_of, gitlab_job
 from tests.ended import without_key
 from tests.engine import LABEL, docker, remove_labelled_containers
+from tests.folders import read_tree
 from tests.keys import ADMIN_KEY
 from tests.shells import source
 
@@ -165,6 +168,20 @@ def test_a_cancel_writes_the_outputs_and_the_key_is_in_no_process_list(
     assert modes == [0o600]
     assert "--env-file" in without_key(processes)
     assert f"INPUT_ADMIN_KEY={ADMIN_KEY}" in inspected, "the page says so"
+
+
+def test_behind_an_air_gap_an_archive_is_unpacked_without_a_network(image: str, tmp_path: Path) -> None:
+    site = site_files(domain="docs.example.com", pages=3)
+    archive = build_archive(site, "zip")
+    tmp_path.joinpath("docs.bundle").write_bytes(archive)
+    tmp_path.joinpath("docs.bundle.sha256").write_text(f"{hashlib.sha256(archive).hexdigest()}  docs.bundle\n")
+    (script,) = blocks_of((ROOT / "docs" / "approvals.md").read_text("utf-8"), "## Behind an air gap", "sh")
+
+    command = ["sh", "-ec", script.replace("ghcr.io/OWNER/docs-platform-action@sha256:DIGEST", image)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {name: body for name, body in read_tree(tmp_path / "site").items() if body is not None} == site
 
 
 def wait_until_read(platform: Simulator) -> None:

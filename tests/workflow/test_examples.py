@@ -438,7 +438,11 @@ def test_helm_reads_every_string_of_a_values_file_back_unchanged(examples_image:
 
 
 def test_every_complete_workflow_has_a_test() -> None:
-    run = {name for file in HERE.glob("test_*.py") for name in re.findall(r'"([\w-]+\.yml)"', file.read_text("utf-8"))}
+    run = {
+        name
+        for file in (Path(__file__), HERE / "test_approvals.py")
+        for name in re.findall(r'"([\w-]+\.yml)"', file.read_text("utf-8"))
+    }
     called = {
         Path(used).name for file in EXAMPLES.glob("*.yml") for used in re.findall(r"uses: (\./\S+)", file.read_text("utf-8"))
     }
