@@ -13,7 +13,7 @@ class Events(Protocol):
         """Announce that a job's turn has come."""
 
     def job_known(self, job: Job) -> None:
-        """Announce that the platform's job is known: started or collected, and not read yet."""
+        """Announce that the platform's job, if there is one, is known: started or collected, and not read yet."""
 
     def noted(self, job: Job, text: str, *, is_live: bool = False) -> None:
         """Announce something in one line, unless it is the same as the last one. Of several jobs, only some are shown at once."""
@@ -34,9 +34,6 @@ class Events(Protocol):
 
     def link_made(self, job: Job) -> None:
         """Announce the link to the bundle, or a new one."""
-
-    def link_expired(self, job: Job, error: str) -> None:
-        """Announce that the link no longer works, or will not soon, and that a new one is requested."""
 
     def storage_responded(self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None) -> None:
         """Announce a response of the storage. `requested` is the requested range."""

@@ -69,15 +69,14 @@ class Delivery:
     def unpack(self) -> None:
         """Deliver a bundle that is a file here already. Raises `ActionError`."""
         source, target, sha256 = self.settings.bundle_path, self.settings.site_path, self.settings.bundle_sha256
-        assert source is not None and sha256 is not None  # noqa: S101, PT018  # for the type checker: the mode requires them
-        assert target is not None  # noqa: S101  # the same
+        assert source and target and sha256  # noqa: S101, PT018  # for the type checker: the mode requires them
         self.job.start_phase(UNPACK, self.context.clock.monotonic())
         try:
             with BundleFile(source, sha256, self.context.clock.cancellation) as file:
                 found = file.verify()
                 self.job.delivered = replace(self.job.delivered, downloaded=found)
-                digest = f"SHA-256 {format_digest(found.sha256)}"
-                self.context.events.noted(self.job, f"Verified {source.name}: {format_bytes(found.size)}, {digest}")
+                fact = f"{format_bytes(found.size)}, SHA-256 {format_digest(found.sha256)}"
+                self.context.events.noted(self.job, f"Verified {source.name}: {fact}")
                 self._deliver_site(target, file, None)
             self.job.delivered = replace(self.job.delivered, bundle_path=source.name)
         finally:
@@ -227,7 +226,7 @@ class Delivery:
     def renew_link(self) -> bool:
         """Replace the link, also in the values file, and return whether that succeeded. Raises `Cancelled`."""
         job, events, old = self.job, self.context.events, self.job.link
-        events.link_expired(job, f"The bundle link {_expiry(job, self.context)}")
+        events.noted(job, f"The bundle link {_expiry(job, self.context)}. Making a new link.")
         try:
             job.link = self.context.api.make_bundle(job)
             events.link_made(job)

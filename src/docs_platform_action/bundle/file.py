@@ -3,41 +3,32 @@
 import hashlib
 import io
 import os
-from typing import Final
 
 from ..clock import Cancellation
-from ..errors import Advice, InvalidBundle
+from ..errors import InvalidBundle
 from ..inputs.settings import OutputPath
 from ..models import Downloaded
 from ..text import quoted
 from .archive import CHUNK_BYTES, START_BYTES
 
-_ANOTHER: Final = Advice(
-    cause="The archive was replaced, changed or cut off on its way, or `bundle-sha256` belongs to another one.",
-    remedy="Take the archive and its SHA-256 from the same run. Nothing was unpacked.",
-)
-
 
 class BundleFile(io.RawIOBase):
-    """The bundle at a path, from its first byte to its last.
+    """The bundle at a path, opened once and read twice: by `verify`, and by what unpacks it.
 
-    It is opened once and read twice: `verify` reads all of it before anything is unpacked. The second time, `drain` finds out
-    whether the file has been written to meanwhile. Both raise `InvalidBundle` if the SHA-256 is not the given one.
+    `verify` and `drain` raise `InvalidBundle` if the SHA-256 is not the given one: the file may be written to between them.
     """
 
     def __init__(self, source: OutputPath, sha256: str, cancellation: Cancellation) -> None:
         self._name, self._expected, self._cancellation = source.name, sha256, cancellation
-        try:
-            self._file = source.path.open("rb")
-        except OSError as error:
-            raise self._unreadable(error) from error
+        self._file = source.path.open("rb")
+        self._sha256 = hashlib.sha256()
         self.size = os.fstat(self._file.fileno()).st_size
-        self._rewind()
 
     def verify(self) -> Downloaded:
         """Read the whole file, return what it is, and go back to its first byte."""
         found = self.drain()
-        self._rewind()
+        self._file.seek(0)
+        self._sha256 = hashlib.sha256()
         return found
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
@@ -46,7 +37,7 @@ class BundleFile(io.RawIOBase):
         try:
             chunk = self._file.read(size)
         except OSError as error:
-            raise self._unreadable(error) from error
+            raise InvalidBundle(f"the archive {quoted(self._name)} cannot be read ({error.strerror})") from error
         self._sha256.update(chunk)
         return chunk
 
@@ -59,19 +50,15 @@ class BundleFile(io.RawIOBase):
         while self.read():
             pass
         if (found := self._sha256.hexdigest()) != self._expected:
-            facts = (f"SHA-256 of {quoted(self._name)}: {found}.", f"Expected: {self._expected}.")
-            raise InvalidBundle("the archive is not the one of `bundle-sha256`", details=facts, **_ANOTHER)
+            raise InvalidBundle(
+                "the archive is not the one of `bundle-sha256`",
+                details=(f"SHA-256 of {quoted(self._name)}: {found}.", f"Expected: {self._expected}."),
+                cause="The archive was replaced, changed or cut off on its way, or `bundle-sha256` belongs to another one.",
+                remedy="Take the archive and its SHA-256 from the same run. Nothing was unpacked.",
+            )
         return Downloaded(size=self._file.tell(), sha256=found)
 
     def close(self) -> None:
         """Close the file."""
-        if not self.closed:
-            self._file.close()
+        self._file.close()
         super().close()
-
-    def _rewind(self) -> None:
-        self._file.seek(0)
-        self._sha256 = hashlib.sha256()
-
-    def _unreadable(self, error: OSError) -> InvalidBundle:
-        return InvalidBundle(f"the archive {quoted(self._name)} cannot be read ({error.strerror})")

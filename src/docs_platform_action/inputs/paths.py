@@ -84,8 +84,7 @@ def writable(value: str, target: OutputPath, *, roots: Sequence[Path], is_folder
 def readable(value: str, target: OutputPath) -> OutputPath:
     """Return the path of a file that can be read. Raises `ValueError` or `OSError` for another one."""
     if not target.path.is_file():
-        state = "is not a regular file" if target.path.exists() else "does not exist"
-        raise ValueError(f"{quoted(value)} {state}; check the step that puts the archive there, and the path")
+        raise ValueError(f"{quoted(value)} does not exist, or is not a regular file")
     target.path.open("rb").close()
     return target
 
@@ -121,11 +120,8 @@ def overlaps(targets: Mapping[str, Sequence[OutputPath]]) -> list[tuple[str, str
 
 def load_certificates(value: str, roots: Sequence[Path]) -> str:
     """Return the text of a PEM file inside one of the `roots`. Raises `ValueError`."""
-    path = resolve(value, roots).path
     try:
-        if not path.is_file():
-            raise ValueError(f"{quoted(value)} does not exist, or is not a regular file")
-        pem = path.read_text("ascii", errors="ignore") + "\n"
+        pem = readable(value, resolve(value, roots)).path.read_text("ascii", errors="ignore") + "\n"
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except ssl.SSLError:
         convert = "convert one with `openssl x509 -in FILE -out ca.pem`"

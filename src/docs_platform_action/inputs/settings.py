@@ -51,10 +51,7 @@ class WaitSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliverySettings:
-    """What to do with a finished bundle. `compare_with` has the published digests by path, and none if nothing is published.
-
-    In mode `unpack`, `bundle_path` is the archive, and `bundle_sha256` its SHA-256.
-    """
+    """What to do with a finished bundle. `compare_with` has the published digests by path, and none if nothing is published."""
 
     bundle_path: OutputPath | None = None
     bundle_sha256: str | None = None

@@ -34,6 +34,8 @@ EMPTY_KEY: Final = (
 )
 EMPTY_OUTPUT: Final = "The output it comes from may be empty: check its name, whether its step ran, and the `outputs` of its job"
 MAX_PARALLEL: Final = 100
+COMMIT: Final = partial(validators.parse_hexadecimal, what="a full SHA, such as `${{ github.sha }}`", digits=40)
+SHA256: Final = partial(validators.parse_hexadecimal, what="a SHA-256, such as the output `bundleSha256`", digits=64)
 PAGES: Final = partial(parse_whole_number, maximum=999_999_999, if_zero="; leave it out for no minimum")
 TARGETS: Final = ("bundle-path", "site-path", "values-file", "manifest-path", "changes-path")  # the paths to write to
 COMPARE_WITH: Final = "compare-with"
@@ -47,7 +49,7 @@ INPUTS: Final = (
     Input("project-id", parse_identifier, AGENT, required_in=AGENT, hint="Copy it from the dashboard's API keys page"),
     Input("timeout", parse_duration, PLATFORM_MODES, default="60m"),
     Input("wait", parse_boolean, EXPORT, default="true"),
-    Input("commit", validators.parse_commit, EXPORT),
+    Input("commit", COMMIT, EXPORT),
     Input("github-token", validators.parse_key, EXPORT),
     Input("deployment-creator", parse_identifier, EXPORT),
     Input("deployment-environment", parse_identifier, EXPORT),
@@ -58,7 +60,7 @@ INPUTS: Final = (
     Input("start-options", validators.parse_start_options, EXPORT),
     Input("max-parallel", partial(parse_whole_number, maximum=MAX_PARALLEL), EXPORT, default="10"),
     Input("bundle-path", parse_path, SITE, required_in=UNPACK, is_about_delivery=True),
-    Input("bundle-sha256", validators.parse_sha256, UNPACK, required_in=UNPACK, hint=EMPTY_OUTPUT),
+    Input("bundle-sha256", SHA256, UNPACK, required_in=UNPACK, hint=EMPTY_OUTPUT),
     Input("site-path", parse_path, SITE, required_in=UNPACK, is_about_delivery=True),
     Input("min-pages", PAGES, SITE, is_about_delivery=True),
     Input("values-file", parse_path, EXPORT_COLLECT, is_about_delivery=True),

@@ -73,17 +73,10 @@ def parse_key(value: str) -> str:
     return value
 
 
-def parse_commit(value: str) -> str:
-    """Return a commit's SHA."""
-    if not re.fullmatch("[0-9A-Fa-f]{40}", value):
-        raise ValueError(f"must be a full SHA, such as `${{{{ github.sha }}}}`: 40 hexadecimal digits, not {quoted(value)}")
-    return value.lower()
-
-
-def parse_sha256(value: str) -> str:
-    """Return a SHA-256 in lower case."""
-    if not re.fullmatch("[0-9A-Fa-f]{64}", value):
-        raise ValueError(f"must be a SHA-256, such as the output `bundleSha256`: 64 hexadecimal digits, not {quoted(value)}")
+def parse_hexadecimal(value: str, what: str, digits: int) -> str:
+    """Return so many hexadecimal digits in lower case. The error says what they are."""
+    if not re.fullmatch(f"[0-9A-Fa-f]{{{digits}}}", value):
+        raise ValueError(f"must be {what}: {digits} hexadecimal digits, not {quoted(value)}")
     return value.lower()
 
 

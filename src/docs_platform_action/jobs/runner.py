@@ -137,8 +137,7 @@ class Runner:
                 start_site(job, settings, context)
             if len(self._jobs) == 1:  # of several, only `results` has the ids
                 context.outputs.write_job_id(job)
-            if job.job_id is not None:
-                context.events.job_known(job)
+            context.events.job_known(job)
             if job is self._jobs[0]:
                 self._start_workers()
             if settings.wait:

@@ -45,7 +45,6 @@ class _Shown:
     estimate: Estimate = field(default_factory=Estimate)
     is_in_outage: bool = False
     storage_error_at: float = float("-inf")
-    connections: int = 0
     received_bytes: int = 0
     bundle_bytes: int | None = None
     unpacked_files: int = 0
@@ -75,7 +74,7 @@ class Log:
         if job.was_started_here:
             text = f"Job {job.job_id} started (collect it later with {job.inputs_to_collect})"
             self._note(job, text, live=f"started, job-id: {job.job_id}", counts=True)
-        elif job.domain is not None and not job.is_agent_job:  # otherwise the title names the job
+        elif job.domain and job.job_id and not job.is_agent_job:  # otherwise the title names the job, or there is none
             self._note(job, f"Collecting job {job.job_id}.")
 
     def noted(self, job: Job, text: str, *, is_live: bool = False) -> None:
@@ -138,11 +137,7 @@ class Log:
     def link_made(self, job: Job) -> None:
         self._note(job, f"Bundle link ready: {self._link_of(job)}")
 
-    def link_expired(self, job: Job, error: str) -> None:
-        self._notice(job, f"{error}. Making a new link.")
-
     def storage_responded(self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None) -> None:
-        self._shown[job].connections += status in {200, 206}
         requested_range = f" {requested}" if requested is not None else ""
         suffix = f", request ID {request_id}" if request_id is not None else ""
         self._debug(job, f"GET {without_query(address)}{requested_range}: {status}{suffix}")
@@ -157,12 +152,11 @@ class Log:
         self._note(job, f"Restarting the download: {reason}.")
 
     def downloaded(self, job: Job) -> None:
-        downloaded, connections = job.delivered.downloaded, self._shown[job].connections
+        downloaded = job.delivered.downloaded
         assert downloaded is not None  # noqa: S101  # for the type checker: it is set before the event
         duration = format_seconds(self._clock.monotonic() - job.phases[-1].began_at)
-        over = f" over {connections} connections" if connections > 1 else ""
         digest = format_digest(downloaded.sha256)
-        self._note(job, f"Downloaded {format_bytes(downloaded.size)} in {duration}{over}, SHA-256 {digest}")
+        self._note(job, f"Downloaded {format_bytes(downloaded.size)} in {duration}, SHA-256 {digest}")
 
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:
         self._shown[job].unpacked_files, self._shown[job].unpacked_bytes = files, size

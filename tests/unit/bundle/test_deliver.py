@@ -290,7 +290,7 @@ class TestLink:
 
         found = self.run(tmp_path, replace(LINK, expires=expires), FRESH)
 
-        assert (found.job.link == FRESH, "link_expired" in found.events.names) == (is_replaced, is_replaced)
+        assert (found.job.link == FRESH, "link_made" in found.events.names) == (is_replaced, is_replaced)
         assert (FRESH.url in (tmp_path / "v.yaml").read_text()) == is_replaced
         assert (found.job.has_short_link, found.events.of("warning")) == (False, [])
 
