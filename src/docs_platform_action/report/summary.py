@@ -154,7 +154,7 @@ class Summary:
         """Return the table of the known facts."""
         kind, name = "Agent job" if job.is_agent_job else "Job", job.job_id
         if job.is_bundle_file:
-            kind, name = job.kind, job.domain or job.delivered.bundle_path
+            kind, name = ("Domain", job.domain) if job.domain else ("Mode", job.mode)
         elif job.domain is not None:
             kind, name = "Export", job.domain
         lines = [f"| {name} | {value} |" for name, value in self._rows(job, duration_seconds) if value]
