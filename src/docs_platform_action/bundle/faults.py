@@ -82,5 +82,5 @@ def not_an_archive(fact: str) -> InvalidBundle:
     return InvalidBundle(
         "the bundle is not an archive that can be opened",
         details=(fact, "Supported are zip, and tar without compression or with gzip, bzip2 or xz."),
-        cause="The link led to something other than the bundle, or the platform now packs its bundles in another format.",
+        cause="This is something other than the bundle, or the platform now packs its bundles in another format.",
     )
