@@ -101,27 +101,27 @@ def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(buck
 OTHER_SITE: Final = f"printf other | aws s3 cp - s3://{BUCKET}/publication/site.manifest"
 
 
-@pytest.mark.parametrize(
-    ("between", "reason"),
-    [
-        ("echo >> docs.bundle", "the archive is not the one of `bundle-sha256`"),
-        ("tar -cf docs.bundle --files-from=/dev/null", "the archive is not the one of `bundle-sha256`"),
-        (OTHER_SITE, "Something else was published after the plan that was approved"),
-        (f"aws s3 rm s3://{BUCKET}/publication/site.manifest", "The manifest of the published site could not be fetched"),
-    ],
-    ids=["a changed artifact", "another archive", "a stale approval", "a lost manifest"],
-)
-def test_anything_else_is_not_published(bucket: Bucket, between: str, reason: str) -> None:
+ANOTHER: Final = "the archive is not the one of `bundle-sha256`"
+TAMPERING: Final = {
+    "echo >> docs.bundle": ANOTHER,
+    "tar -cf docs.bundle --files-from=/dev/null": ANOTHER,
+    OTHER_SITE: "Something else was published after the plan that was approved",
+    f"aws s3 rm s3://{BUCKET}/publication/site.manifest": "The manifest of the published site could not be fetched",
+}
+
+
+def test_a_changed_archive_and_a_stale_approval_are_not_published(bucket: Bucket) -> None:
     assert bucket.run(**FIRST).succeeded
-    published = bucket.site()
-    bucket.change(added=1)
+    manifest, published = contents(bucket.storage)["publication/site.manifest"], bucket.site()
 
-    run = bucket.run(between=between)
-
-    assert not run.succeeded, run.log
-    assert reason in run.log
-    assert bucket.site() == published
-    assert len(bucket.kept()) == 1
+    for between, reason in TAMPERING.items():
+        bucket.change(added=1)
+        run = bucket.run(between=between)
+        assert not run.succeeded, run.log
+        assert reason in run.log
+        assert bucket.site() == published
+        assert len(bucket.kept()) == 1
+        bucket.storage.put_object(Bucket=BUCKET, Key="publication/site.manifest", Body=manifest)
 
 
 def test_a_first_publication_that_was_overtaken_is_not_published(bucket: Bucket) -> None:
