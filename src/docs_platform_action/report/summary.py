@@ -152,11 +152,9 @@ class Summary:
 
     def _table_of(self, job: Job, duration_seconds: float | None) -> str:
         """Return the table of the known facts."""
-        kind, name = "Agent job" if job.is_agent_job else "Job", job.job_id
-        if job.is_bundle_file:
-            kind, name = ("Domain", job.domain) if job.domain else ("Mode", job.mode)
-        elif job.domain is not None:
-            kind, name = "Export", job.domain
+        kind, name = "Domain" if job.is_bundle_file else "Export", job.domain
+        if name is None:
+            kind, name = ("Mode", job.mode) if job.is_bundle_file else ("Agent job" if job.is_agent_job else "Job", job.job_id)
         lines = [f"| {name} | {value} |" for name, value in self._rows(job, duration_seconds) if value]
         return "\n".join([f"| {kind} | {self._show(name)} |", "| :--- | :--- |", *lines]) if lines else ""
 
