@@ -172,7 +172,9 @@ class TooManyRemoved(ActionError):
     """More pages than `max-removed` allows are gone."""
 
     failure_reason = "too-many-removed"
-    default_cause = "The export is incomplete or partial, pages were renamed, or `compare-with` is the manifest of another site."
+    default_cause = (
+        "The export is incomplete or an earlier one, pages were renamed, or `compare-with` is another site's manifest."
+    )
     default_remedy = (
         "If these pages should disappear, raise `max-removed` and publish this export. If not, fix the site and export it again."
     )

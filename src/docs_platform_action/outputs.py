@@ -72,12 +72,13 @@ class Outputs:
     def write_all(self, jobs: Sequence[Job], *, now: float, duration_seconds: float) -> None:
         """Write every output. If they cannot be written, the first job that has not failed fails."""
         self.values = self._values_of(jobs, now, duration_seconds)
+        is_refused = isinstance(jobs[0].failure, InvalidInput)  # then another file may be there, such as an archive
         try:
             with self._lock:
                 self._is_closed = True
                 if self._file is not None:
                     self._append({name: text for name, text in self.values.items() if self._written.get(name) != text})
-                elif self._env_file is not None:
+                elif self._env_file is not None and not (is_refused and "OUTPUT_ENV_FILE" in self.values["results"]):
                     self._write_env_file(self._env_file)
         except InternalError as error:
             job = next((job for job in jobs if job.failure is None), jobs[0])

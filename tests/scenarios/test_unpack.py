@@ -180,3 +180,18 @@ def test_anything_but_64_hexadecimal_digits_is_refused(action: Action, wrong: st
 
     assert ended.end == (1, "invalid-input")
     assert "bundle-sha256" in ended.error
+
+
+@pytest.mark.parametrize("other", ["docs.bundle", "published"])
+def test_an_environment_file_that_would_replace_what_is_read_is_refused_and_nothing_is_lost(action: Action, other: str) -> None:
+    kept = {"docs.bundle": ARCHIVES["tar"], "published": f"# 1 files\n{'0' * 64}  a\n".encode()}
+    for name, content in kept.items():
+        action.workspace.joinpath(name).write_bytes(content)
+    inputs = {"bundle_sha256": sha256(ARCHIVES["tar"]), "compare_with": "published", **INPUTS, **NO_PLATFORM}
+    environment = {"GITHUB_OUTPUT": "", "GITHUB_ACTIONS": "", "OUTPUT_ENV_FILE": str(action.workspace / other)}
+
+    ended = action.run(Offline(VirtualClock()), env=environment, **inputs)
+
+    assert ended.exit_code == 1
+    assert "OUTPUT_ENV_FILE" in ended.stdout
+    assert read_tree(action.workspace) == kept

@@ -4,6 +4,7 @@ Nearly all come from whole runs on the simulated platform. Errors of which only 
 """
 
 import errno
+import hashlib
 import os
 import re
 import ssl
@@ -312,6 +313,7 @@ def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
     yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in ARCHIVES.values())
     yield runs.failure(SITE, trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError())
     yield runs.failure(UNPACK)
+    yield runs.failure({**UNPACK, "bundle_sha256": hashlib.sha256(b"").hexdigest()})
     with mock.patch.object(Pipe, "start", side_effect=RuntimeError):
         yield runs.failure(SITE)
 

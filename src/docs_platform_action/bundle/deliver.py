@@ -15,7 +15,7 @@ from ..manifest import manifest_lines
 from ..ownership import Owner, owner_of
 from ..text import as_sentence, format_bytes, format_digest, format_seconds, pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
-from .faults import DiskTooSmall
+from .faults import UNUSABLE_FILE, DiskTooSmall
 from .file import BundleFile
 from .pipe import Pipe
 from .plan import Digests, changes_json, check_removed, compare, describe, site_sha256
@@ -56,7 +56,9 @@ class Delivery:
     def deliver(self) -> None:
         """Deliver everything. Raises `ActionError`; what was delivered before it is kept."""
         try:
-            if self.settings.bundle_path is not None or self.settings.site_path is not None:
+            if self.settings.bundle_sha256 is not None:
+                self._deliver_given_file(self.settings.bundle_sha256)
+            elif self.settings.bundle_path is not None or self.settings.site_path is not None:
                 self._deliver_files()
             if self.job.link_seconds(self.context.clock.now()) < MIN_LINK_SECONDS:
                 self.job.start_phase(BUNDLE, self.context.clock.monotonic())
@@ -66,21 +68,21 @@ class Delivery:
         finally:
             self._warn_of_chown_error()
 
-    def unpack(self) -> None:
-        """Deliver a bundle that is a file here already. Raises `ActionError`."""
-        source, target, sha256 = self.settings.bundle_path, self.settings.site_path, self.settings.bundle_sha256
-        assert source and target and sha256  # noqa: S101, PT018  # for the type checker: the mode requires them
+    def _deliver_given_file(self, sha256: str) -> None:
+        source, target = self.settings.bundle_path, self.settings.site_path
+        assert source is not None and target is not None  # noqa: S101, PT018  # for the type checker: mode `unpack` requires them
         self.job.start_phase(UNPACK, self.context.clock.monotonic())
-        try:
-            with BundleFile(source, sha256, self.context.clock.cancellation) as file:
-                found = file.verify()
-                self.job.delivered = replace(self.job.delivered, downloaded=found)
-                fact = f"{format_bytes(found.size)}, SHA-256 {format_digest(found.sha256)}"
-                self.context.events.noted(self.job, f"Verified {source.name}: {fact}")
+        with BundleFile(source, sha256, self.context.clock.cancellation) as file:
+            found = file.verify()
+            self.job.delivered = replace(self.job.delivered, downloaded=found)
+            fact = f"{format_bytes(found.size)}, SHA-256 {format_digest(found.sha256)}"
+            self.context.events.noted(self.job, f"Verified {source.name}: {fact}")
+            try:
                 self._deliver_site(target, file, None)
-            self.job.delivered = replace(self.job.delivered, bundle_path=source.name)
-        finally:
-            self._warn_of_chown_error()
+            except InvalidBundle as error:
+                error.cause, error.remedy = (error.cause, error.remedy) if isinstance(error, DiskTooSmall) else UNUSABLE_FILE
+                raise
+        self.job.delivered = replace(self.job.delivered, bundle_path=source.name)
 
     def _deliver_files(self) -> None:
         for _ in range(MAX_RESTARTS):
@@ -189,7 +191,7 @@ class Delivery:
             raise TooFewPages(
                 f"the bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
                 details=(
-                    "No `pageCount` of the API is known, so the `.html` files in the bundle were counted.",
+                    "The `.html` files in the bundle were counted, because no `pageCount` is known.",
                     "Nothing was published.",
                 ),
             )

@@ -44,6 +44,11 @@ PATH_SHARED: Final = Advice(
     remedy="Use a path that nothing else writes to, and run the workflow again.",
 )
 
+UNUSABLE_FILE: Final = (  # the cause and the remedy if the archive has the right SHA-256
+    "The archive was damaged or not a bundle when its SHA-256 was taken, or was changed while it was unpacked.",
+    "Use another archive, or export the site again.",
+)
+
 
 class DiskTooSmall(InvalidBundle):
     """The archive, or the site in it, needs more space than there is."""

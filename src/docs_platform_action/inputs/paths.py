@@ -84,7 +84,7 @@ def writable(value: str, target: OutputPath, *, roots: Sequence[Path], is_folder
 def readable(value: str, target: OutputPath) -> OutputPath:
     """Return the path of a file that can be read. Raises `ValueError` or `OSError` for another one."""
     if not target.path.is_file():
-        raise ValueError(f"{quoted(value)} does not exist, or is not a regular file")
+        raise ValueError(f"{quoted(value)} {'is not a regular file' if target.path.exists() else 'does not exist'}")
     target.path.open("rb").close()
     return target
 

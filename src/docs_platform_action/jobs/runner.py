@@ -15,13 +15,12 @@ from ..signals import ABORT_GRACE_SECONDS
 from .agent import wait_for_agent
 from .collect import collect_site
 from .export import start_site
-from .unpack import unpack_site
 
 # what to do with a job; each raises the job's `ActionError`
 FUNCTIONS: Final[Mapping[Mode, Callable[[Job, JobSettings, Context], None]]] = {
     Mode.EXPORT: collect_site,
     Mode.COLLECT: collect_site,
-    Mode.UNPACK: unpack_site,
+    Mode.UNPACK: lambda job, settings, context: Delivery(job, settings.delivery, context).deliver(),
     Mode.AGENT: wait_for_agent,
 }
 
