@@ -177,7 +177,7 @@ def test_behind_an_air_gap_an_archive_is_unpacked_without_a_network(image: str, 
     tmp_path.joinpath("docs.bundle.sha256").write_text(f"{hashlib.sha256(archive).hexdigest()}  docs.bundle\n")
     (script,) = blocks_of((ROOT / "docs" / "approvals.md").read_text("utf-8"), "## Behind an air gap", "sh")
 
-    command = ["sh", "-ec", script.replace("ghcr.io/OWNER/docs-platform-action@sha256:DIGEST", image)]
+    command = ["sh", "-ec", script.replace("    docs-platform-action\n", f"    {image}\n")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -20,11 +20,9 @@ PLAN, BACK, CALL = "plan-and-publish.yml", "publish-an-earlier-export.yml", "cal
 CREDENTIALS: Final = {name.replace("region_name", "aws_default_region").upper(): value for name, value in AWS.items()}
 VARIABLES: Final = {**UPLOAD, "AWS_PLAN_ROLE": "arn:aws:iam::123456789012:role/plan"}
 RUN: Final = f"repos/{REPOSITORY}/actions/runs/1"
-WAITING: Final = {"workflow_runs": [{"id": 2}, {"id": 0}]}  # a newer run and an older one
-ANSWERS: Final = {
-    RUN: {"workflow_id": 7},
-    **{f"repos/{REPOSITORY}/actions/workflows/{workflow}/runs?status=waiting": WAITING for workflow in (7, PLAN, BACK)},
-}
+OWN: Final = ".github/workflows/plan-and-publish.yml"
+WAITING: Final = [{"id": 2, "path": OWN}, {"id": 0, "path": OWN}, {"id": -1, "path": ".github/workflows/other.yml"}]
+ANSWERS: Final = {RUN: {"path": OWN}, f"repos/{REPOSITORY}/actions/runs?status=waiting": {"workflow_runs": WAITING}}
 REVIEWER: Final = {"login": "reviewer"}
 NOBODY: Final[list[dict[str, Any]]] = []
 APPROVED: Final = [{"state": "approved", "environments": [{"name": "production"}], "user": REVIEWER, "comment": ""}]
@@ -94,6 +92,7 @@ def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(buck
         back = bucket.run(BACK, approvals=approvals, event="workflow_dispatch", inputs={"bundle-sha256": sha256.upper()})
         assert back.succeeded == succeeds, back.log
         assert "1 added, 2 text changed" in back.log
+        assert back.printed("asked of gh:") == [f"run cancel {run} --repo {REPOSITORY}" for run in (2, 0)]
         assert (bucket.site() == published) == succeeds
     assert bucket.platform.count("start_export") == started
 
@@ -135,10 +134,9 @@ def test_several_sites_call_one_workflow(bucket: Bucket) -> None:
     others = {"Bucket": "developers-example-com", "CreateBucketConfiguration": {"LocationConstraint": AWS["region_name"]}}
     bucket.storage.create_bucket(**others)
 
-    run = bucket.run(CALL, **FIRST)
-
-    assert run.succeeded, run.log
-    for name, domain in ((BUCKET, DOMAIN), ("developers-example-com", "developers.example.com")):
+    for site, name, domain in (("guides", BUCKET, DOMAIN), ("developers", "developers-example-com", "developers.example.com")):
+        run = bucket.run(CALL, event="workflow_dispatch", inputs={"site": site, "first-publication": "true"})
+        assert run.succeeded, run.log
         page = bucket.storage.get_object(Bucket=name, Key="index.html")["Body"].read()
         assert domain.encode() in page
         assert bucket.storage.head_object(Bucket=name, Key="publication/site.manifest")

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -163,9 +163,14 @@ def test_an_export_waits_until_its_commit_is_deployed(act: Act, platform: Simula
 
 
 def test_an_export_is_started_at_night_and_collected_in_the_morning(act: Act, platform: Simulator) -> None:
-    made = [("2026-05-04T01:00:00Z", 1, "main"), ("2026-05-03T01:00:00Z", 2, "main"), ("2026-05-04T04:00:00Z", 3, "a-branch")]
+    made = [(5, 1, "main", 7), (29, 2, "main", 7), (4, 3, "a-branch", 7), (3, 4, "main", 8)]  # a fork has a branch main, too
+    now = datetime.now(UTC)
     artifacts = [
-        {"expired": False, "created_at": at, "workflow_run": {"id": run, "head_branch": branch}} for at, run, branch in made
+        {
+            "created_at": f"{now - timedelta(hours=hours):%Y-%m-%dT%H:%M:%SZ}",
+            "workflow_run": {"id": run, "head_branch": branch, "repository_id": 7, "head_repository_id": repository},
+        }
+        for hours, run, branch, repository in made
     ]
     answers = {f"repos/{REPOSITORY}/actions/artifacts?name=docs-job": {"artifacts": artifacts}}
     environment = {"GH_ANSWERS": json.dumps(answers)}
