@@ -344,6 +344,7 @@ CHECK_OF_THE_CHART = ("deploy-with-helm.yml", "Check that the chart uses the lin
 OTHER_CHART = (
     f'cp -r {CHART} /other; printf %s "$TEMPLATE" > /other/templates/values.yaml; printf %s "$VALUES" > export-values.yaml'
 )
+RERUN = ("plan-and-publish.yml", "Stop if an earlier attempt of this run was approved")
 WAIT = ("export-the-merged-commit.yml", "Wait until the site contains the commit")
 COMMIT = "c0ffee" * 6 + "c0de"
 NOT_YET = """
@@ -361,6 +362,11 @@ def chart_with(template: str) -> dict[str, str]:
         "VALUES": values_text(Job(mode=Mode.EXPORT, link=Bundle(url=LINK)), None, datetime.now(UTC)),
         "BUNDLE_URL": LINK,
     }
+
+
+def approved_by(*names: str) -> dict[str, str]:
+    answers = {"repos/example/docs/actions/runs/7/approvals": [{"state": "approved", "user": {"login": name}} for name in names]}
+    return {"GITHUB_REPOSITORY": "example/docs", "GITHUB_RUN_ID": "7", "GH_ANSWERS": json.dumps(answers)}
 
 
 @pytest.mark.parametrize(
@@ -397,6 +403,8 @@ def chart_with(template: str) -> dict[str, str]:
             1,
             "KUBE_CONTEXT: Set the variable DOCS_KUBE_CONTEXT\n",
         ),
+        (RERUN, "true", approved_by(), 0, ""),
+        (RERUN, "true", approved_by("reviewer"), 1, "::error::An earlier attempt was approved. "),
         (WAIT, "true", {"MARKER_URL": ""}, 1, "MARKER_URL: Set the variable DOCS_MARKER_URL\n"),
         (WAIT, NOT_YET, {"MARKER_URL": "http://site", "COMMIT": COMMIT, "TRIES": "89"}, 0, f"http://site contains {COMMIT}\n"),
         (
