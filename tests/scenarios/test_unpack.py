@@ -10,6 +10,7 @@ import pytest
 
 from admin_api_simulator.site import build_archive, site_files
 from docs_platform_action.bundle import file as module
+from docs_platform_action.bundle import plan
 from docs_platform_action.manifest import read_manifest
 from tests.action import Action
 from tests.ended import Ended
@@ -195,3 +196,12 @@ def test_an_environment_file_that_would_replace_what_is_read_is_refused_and_noth
     assert ended.exit_code == 1
     assert "OUTPUT_ENV_FILE" in ended.stdout
     assert read_tree(action.workspace) == kept
+
+
+def test_an_error_with_an_advice_of_its_own_keeps_it(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "MAX_BYTES", 100)  # of a manifest
+
+    ended = unpack(action, ARCHIVES["tar"], manifest_path="m")
+
+    assert ended.end == (1, "invalid-bundle")
+    assert "manifest-path" in ended.error

@@ -80,7 +80,8 @@ class Delivery:
             try:
                 self._deliver_site(target, file, None)
             except InvalidBundle as error:
-                error.cause, error.remedy = (error.cause, error.remedy) if isinstance(error, DiskTooSmall) else UNUSABLE_FILE
+                if error.remedy == InvalidBundle.default_remedy:  # no other run has another archive
+                    error.cause, error.remedy = UNUSABLE_FILE
                 raise
         self.job.delivered = replace(self.job.delivered, bundle_path=source.name)
 

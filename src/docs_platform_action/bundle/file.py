@@ -10,6 +10,7 @@ from ..inputs.settings import OutputPath
 from ..models import Downloaded
 from ..text import quoted
 from .archive import CHUNK_BYTES, START_BYTES
+from .faults import DISK_FAULTY
 
 
 class BundleFile(io.RawIOBase):
@@ -37,7 +38,7 @@ class BundleFile(io.RawIOBase):
         try:
             chunk = self._file.read(size)
         except OSError as error:
-            raise InvalidBundle(f"the archive {quoted(self._name)} cannot be read ({error.strerror})") from error
+            raise InvalidBundle(f"the archive {quoted(self._name)} cannot be read ({error.strerror})", **DISK_FAULTY) from error
         self._sha256.update(chunk)
         return chunk
 
