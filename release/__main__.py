@@ -2,34 +2,18 @@
 
 import argparse
 import json
-import os
 import re
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+
+from release.commands import ReleaseError, git, run
+from release.published import check_published
 
 PACKAGE = "src/docs_platform_action/__init__.py"
 DOCKERFILE_LINE = "\n  image: Dockerfile\n"
 DRY_RUN_IMAGE = f"ghcr.io/OWNER/docs-platform-action@sha256:{'0' * 64}"
 DRY_RUN_REPOSITORY = "OWNER/docs-platform-action"
 GITHUB_ACTIONS_EMAIL = "41898282+github-actions[bot]@users.noreply.github.com"
-
-
-class ReleaseError(Exception):
-    """A release cannot continue. The message says what to do."""
-
-
-def run(*command: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Run a program and return its output. Raises ReleaseError with the program's own message if it fails."""
-    done = subprocess.run(command, input=stdin, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ReleaseError(f"{command[0]} {command[1]} failed: {done.stderr.strip()}")
-    return done.stdout
-
-
-def git(*arguments: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Run git and return its output without spaces around it."""
-    return run("git", *arguments, stdin=stdin, env=env).strip()
 
 
 def file_of_head(path: str) -> str:
@@ -212,10 +196,12 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--made", metavar="COMMIT", help="the commit of `tag`, which the version's tag may name already")
     tag = commands.add_parser("tag", help="commit action.yml with the published image, tag the commit, and print it")
     notes = commands.add_parser("notes", help="print the release notes")
-    notes.add_argument("--repository", required=True, metavar="OWNER/NAME", help="where the image is built")
     for command in (tag, notes):
         command.add_argument("--image", required=True, type=parse_image, metavar="NAME@DIGEST", help="the published image")
     major = commands.add_parser("major", help="print the major tag if it moves to VERSION; reads the published tags from stdin")
+    published = commands.add_parser("published", help="check the images, base and packages of what is published; see Each week")
+    for command in (notes, published):
+        command.add_argument("--repository", required=True, metavar="OWNER/NAME", help="where the image is built")
     rehearsed = commands.add_parser("dry-run", help="print the checks, the change of action.yml and the notes; change nothing")
     for command in (check, tag, notes, major, rehearsed):
         command.add_argument("version", type=parse_version, metavar="VERSION", help="1.2.3, or 1.2.3-rc.1 for a prerelease")
@@ -235,6 +221,8 @@ def main(arguments: list[str] | None = None) -> int:
                 print(release_notes(options.version, options.image, options.repository))
             case "major":
                 print_major_tag(options.version, sys.stdin.read().split())
+            case "published":
+                check_published(options.repository)
             case "dry-run":
                 dry_run(options.version)
     except ReleaseError as error:

@@ -1,0 +1,130 @@
+"""A repository with published releases, in a local registry, and fakes of GitHub and of the database of vulnerabilities."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.engine import ROOT
+from tests.rehearsal.registry import add_blob, add_manifest
+from tests.rehearsal.release import OCI
+
+GH = """#!/bin/sh -e
+# `gh api --paginate PATH --jq FILTER` answers from the file of the path's last part; other requests are added to `requests`.
+cd "$(dirname "$0")"
+if [ "$2" != --paginate ]; then printf '%s\\n' "$@" >>requests; exit; fi
+name="${3##*/}"
+jq --raw-output "$5" "${name%%\\?*}.json"
+"""
+
+
+class Osv(ThreadingHTTPServer):
+    """Answers like OSV's API, which pip-audit asks."""
+
+    known: tuple[()] | list[dict[str, Any]] = ()
+    status = 200
+
+
+class Answer(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        assert isinstance(self.server, Osv)
+        query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert query == {"package": {"name": "idna", "ecosystem": "PyPI"}, "version": "3.6"}
+        self.send_response(self.server.status)
+        self.end_headers()
+        self.wfile.write(json.dumps({"vulns": self.server.known} if self.server.known else {}).encode())
+
+
+def environment(folder: Path, osv: Osv) -> dict[str, str]:
+    """Return variables for git, for the programs that the steps call, and those that GitHub sets."""
+    return {
+        **{f"GIT_{role}_{key}": "Somebody" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")},
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder / ".config"),
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PIP_AUDIT_OSV_URL": f"http://127.0.0.1:{osv.server_port}",
+        "NO_PROXY": "127.0.0.1",
+        "GITHUB_OUTPUT": str(folder / "output"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+        "GITHUB_REPOSITORY": "owner/name",
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_RUN_ID": "7",
+    }
+
+
+class Project:
+    def __init__(self, folder: Path, host: str, osv: Osv) -> None:
+        self.folder, self.clone, self.host, self.osv = folder, folder / "clone", host, osv
+        files = {
+            "gh": GH,
+            "releases.json": "[]",
+            "issues.json": "[]",
+            "requests": "",
+            ".config/containers/registries.conf": f'[[registry]]\nlocation = "{host}"\ninsecure = true\n',
+            "clone/requirements/image.txt": f"idna==3.6 \\\n    --hash=sha256:{'0' * 64}\n",
+        }
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        (folder / "gh").chmod(0o755)
+        (self.clone / ".venv-audit").symlink_to(ROOT / ".venv-audit")
+        self.git("init", "--quiet")
+        self.push_base("one")
+
+    def git(self, *arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=self.clone, check=True)
+
+    def push_image(self, repository: str, content: str, tag: str | None = None) -> dict[str, Any]:
+        config = add_blob(repository, b"{}", f"{OCI}.config.v1+json")
+        layers = [add_blob(repository, content.encode(), f"{OCI}.layer.v1.tar")]
+        image = {"schemaVersion": 2, "mediaType": f"{OCI}.manifest.v1+json", "config": config, "layers": layers}
+        return add_manifest(repository, image, tag)
+
+    def push_base(self, content: str) -> None:
+        self.base = str(self.push_image(f"{self.host}/library/python", content, "3.13")["digest"])
+
+    def release(self, tag: str, *, draft: bool = False, annotated: bool = True) -> None:
+        """Push an image for two platforms, with the annotations of release.yml, and publish or draft its release."""
+        repository = f"{self.host}/owner/{tag}"
+        platforms = [{"architecture": name, "os": "linux"} for name in ("amd64", "arm64")]
+        manifests = [{**self.push_image(repository, each["architecture"]), "platform": each} for each in platforms]
+        base = {"name": f"{self.host}/library/python:3.13", "digest": self.base} if annotated else {}
+        annotations = {f"org.opencontainers.image.base.{key}": value for key, value in base.items()}
+        index = {"schemaVersion": 2, "mediaType": f"{OCI}.index.v1+json", "manifests": manifests, "annotations": annotations}
+        image = f"{repository}@{add_manifest(repository, index, tag)['digest']}"
+        (self.clone / "action.yml").write_text(f"runs:\n  image: docker://{image} # {tag}\n")
+        self.git("add", "action.yml", "requirements")
+        self.git("commit", "--quiet", "--message", tag)
+        self.git("tag", tag)
+        releases = json.loads((self.folder / "releases.json").read_text())
+        (self.folder / "releases.json").write_text(json.dumps([{"tag_name": tag, "draft": draft}, *releases]))
+
+    def delete(self, tag: str, what: str) -> None:
+        """Delete files of the registry that belong to a release's image."""
+        shutil.rmtree(self.folder / "registry/images/docker/registry/v2/repositories/owner" / tag / what)
+
+    def run_step(self, job: str, name: str, env: Mapping[str, str] | None = None) -> int:
+        """Run a step of weekly.yml in the shell that GitHub uses, and return its exit code."""
+        jobs = yaml.safe_load((ROOT / ".github/workflows/weekly.yml").read_text())["jobs"]
+        (step,) = (step for step in jobs[job]["steps"] if step.get("name") == name)
+        constants = {key: value for key, value in step.get("env", {}).items() if "${{" not in value}
+        shell = ["bash", "-e", *(["-o", "pipefail"] if step.get("shell") == "bash" else []), "-c", step["run"]]
+        return subprocess.run(shell, cwd=self.clone, env={**os.environ, **constants, **(env or {})}, check=False).returncode
+
+    def check(self) -> tuple[int, list[str]]:
+        """Return the exit code of the check, and the lines that are passed on to the issue."""
+        code = self.run_step("check", "Check")
+        self.run_step("check", "Pass on the findings")
+        (findings,) = re.findall(r"\Afindings<<END\n(.*)END\n\Z", (self.folder / "output").read_text(), re.DOTALL)
+        assert (self.folder / "summary").read_text() == findings
+        return code, findings.splitlines()

@@ -1,0 +1,135 @@
+"""What weekly.yml finds and writes: its own steps run, with skopeo, pip-audit and a local registry."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.engine import ROOT, skip_or_fail
+from tests.rehearsal.published import Answer, Osv, Project, environment
+from tests.rehearsal.registry import need_registry_tools, registry
+
+FINE = "Every image can be pulled, and v1.10.0 has the newest base image and no package with a known vulnerability."
+IDNA = {"package": {"name": "idna", "ecosystem": "PyPI"}}
+FIXED = {**IDNA, "ranges": [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "3.7"}]}]}
+KNOWN = [{"id": "PYSEC-1", "affected": [FIXED]}, {"id": "PYSEC-2", "affected": [IDNA]}]
+BOT = {"login": "github-actions[bot]"}
+DOCKER = "#!/bin/sh\necho Name: docker.io/library/$4\necho Digest: sha256:1\necho\necho Name: other\necho Digest: sha256:2\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    need_registry_tools()
+    if not (ROOT / ".venv-audit/bin/pip-audit").exists() or shutil.which("jq") is None:
+        skip_or_fail("Tests of what is published need jq, and pip-audit, which `make .venv-audit/installed` installs.")
+    with registry(tmp_path / "registry") as host, Osv(("127.0.0.1", 0), Answer) as osv:
+        for name, value in environment(tmp_path, osv).items():
+            monkeypatch.setenv(name, value)
+        threading.Thread(target=osv.serve_forever, daemon=True).start()
+        yield Project(tmp_path, host, osv)
+        osv.shutdown()
+
+
+def delete_the_layer_for_arm64(project: Project) -> None:
+    # the layer is the text `arm64`
+    project.delete("v1.9.0", "_layers/sha256/f69162950f235e3cdbbad33f1f912d1a504be90d8a37d002c735d6f3e3882265")
+
+
+def several_at_once(project: Project) -> None:
+    project.delete("v1.9.0", "_manifests")
+    project.push_base("two")
+    project.osv.status = 503
+
+
+def test_a_repository_without_a_published_release_passes(project: Project) -> None:
+    project.release("v1.0.0", draft=True)
+    project.delete("v1.0.0", "_manifests")
+
+    assert project.check() == (0, ["There is no published release yet."])
+
+
+@pytest.mark.parametrize(
+    ("change", "findings"),
+    [
+        (lambda _: None, []),
+        (lambda project: project.release("v2.0.0", draft=True, annotated=False), []),
+        (lambda project: project.release("v1.11.0-rc.1", annotated=False), []),
+        (lambda project: project.delete("v1.9.0", "_manifests"), [r"v1\.9\.0: `\S+` cannot be pulled .*manifest unknown"]),
+        (delete_the_layer_for_arm64, [r"v1\.9\.0: `\S+` cannot be pulled without credentials: `skopeo copy failed: "]),
+        (lambda project: project.push_base("two"), [r"v1\.10\.0: its base image `\S+/python:3\.13` is now `sha256:\w+`, no"]),
+        (lambda project: project.release("v1.10.1", annotated=False), [r"v1\.10\.1: `\S+` has no annotations `\S+\.base\.name`"]),
+        (
+            lambda project: setattr(project.osv, "known", KNOWN),
+            [r"v1\.10\.0: idna 3\.6 has .* PYSEC-1, fixed in 3\.7\. ", r"v1\.10\.0: idna 3\.6 has .* PYSEC-2, not fixed yet\. "],
+        ),
+        (
+            lambda project: setattr(project.osv, "status", 503),
+            [r"v1\.10\.0: a check failed, so its result is unknown: `pip-audit --strict failed: .*ServiceError`\. Run "],
+        ),
+        (several_at_once, [r"v1\.9\.0: \S+ cannot be pulled", r"v1\.10\.0: its base image", r"v1\.10\.0: a check failed"]),
+    ],
+)
+def test_all_findings_are_reported_together(project: Project, change: Callable[[Project], object], findings: list[str]) -> None:
+    project.release("v1.9.0")
+    project.release("v1.10.0")
+    change(project)
+
+    code, lines = project.check()
+
+    assert code == (1 if findings else 0)
+    for line, pattern in zip(lines, [f"- {finding}" for finding in findings] or [re.escape(FINE)], strict=True):
+        assert re.match(pattern, line), line
+
+
+def test_a_check_that_cannot_ask_github_fails(project: Project) -> None:
+    (project.folder / "releases.json").write_text("not found")
+
+    assert project.check() == (1, ["The check failed before it had a result. Its log says why."])
+
+
+@pytest.mark.parametrize(
+    ("issues", "request_line"),
+    [
+        ([], ["POST", "repos/owner/name/issues"]),
+        ([{"number": 3, "user": {"login": "somebody"}}], ["POST", "repos/owner/name/issues"]),
+        ([{"number": 5, "user": BOT}], ["PATCH", "repos/owner/name/issues/5"]),
+        ([{"number": number, "user": BOT} for number in (9, 5)], ["PATCH", "repos/owner/name/issues/9"]),
+    ],
+)
+@pytest.mark.parametrize("findings", ["- v1.0.0: `$(touch x)` @somebody", ""])
+def test_one_issue_lists_the_findings(
+    project: Project, issues: list[dict[str, object]], request_line: list[str], findings: str
+) -> None:
+    title = "Weekly check: something is wrong with what is published"
+    others = [{"number": 1, "title": "Other", "user": BOT}]
+    (project.folder / "issues.json").write_text(json.dumps(others + [{"title": title, **issue} for issue in issues]))
+
+    assert project.run_step("issue", "Write the issue", {"FINDINGS": findings}) == 0
+
+    request = (project.folder / "requests").read_text()
+    assert request.splitlines()[:4] == ["api", "--method", *request_line]
+    assert (f"title={title}\n" in request) == (request_line[0] == "POST")
+    assert f"body={findings or 'The check did not end.'}" in request
+    assert "[The run](https://github.com/owner/name/actions/runs/7)" in request
+
+
+def test_a_release_pins_the_base_image_of_each_stage(tmp_path: Path) -> None:
+    steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["image"]["steps"]
+    (step,) = (step for step in steps if step.get("id") == "base")
+    (tmp_path / "docker").write_text(DOCKER)
+    (tmp_path / "docker").chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_OUTPUT": str(tmp_path / "output")}
+
+    subprocess.run(["bash", "-e", "-c", step["run"]], cwd=ROOT, env=env, check=True)
+
+    outputs = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
+    assert set(re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)) == {outputs["from"]}
+    assert outputs["name"] == f"docker.io/library/{outputs['from']}"
+    assert outputs["pinned"] == f"docker.io/library/{outputs['from'].partition(':')[0]}@sha256:1"
