@@ -199,7 +199,7 @@ def parser() -> argparse.ArgumentParser:
     for command in (tag, notes):
         command.add_argument("--image", required=True, type=parse_image, metavar="NAME@DIGEST", help="the published image")
     major = commands.add_parser("major", help="print the major tag if it moves to VERSION; reads the published tags from stdin")
-    published = commands.add_parser("published", help="check the images, base and packages of what is published; see Each week")
+    published = commands.add_parser("published", help="check images, base image and packages of the published releases")
     for command in (notes, published):
         command.add_argument("--repository", required=True, metavar="OWNER/NAME", help="where the image is built")
     rehearsed = commands.add_parser("dry-run", help="print the checks, the change of action.yml and the notes; change nothing")
