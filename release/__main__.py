@@ -41,7 +41,7 @@ def parse_image(text: str) -> str:
 def check_release(version: str, *, made: str | None = None, ask_github: bool = False) -> None:
     """Check that HEAD can be released, and raise ReleaseError after all mistakes were printed.
 
-    `made` is the release's commit if it exists: the tag may then exist as well, if it names that commit.
+    `made` is the release's commit if it exists: the tag and the branch may then exist as well, if they name that commit.
     """
     mistakes = [*mistakes_in_files(version), *mistakes_in_git(version, made)]
     if ask_github:
@@ -66,11 +66,11 @@ def mistakes_in_files(version: str) -> Iterator[str]:
 
 
 def mistakes_in_git(version: str, made: str | None) -> Iterator[str]:
-    """Yield what is wrong with the work tree, the tip of main and the tag, and what to do."""
+    """Yield what is wrong with the work tree, the tip of main, the tag and the branch, and what to do."""
     if changed := [line[3:] for line in run("git", "status", "--porcelain").splitlines()]:
         yield f"Files are not committed: {', '.join(changed)}. Commit or remove them."
-    head, tag = git("rev-parse", "HEAD"), f"refs/tags/v{version}"
-    lines = git("ls-remote", "origin", "refs/heads/main", tag).splitlines()
+    head, refs = git("rev-parse", "HEAD"), {"tag": f"refs/tags/v{version}", "branch": f"refs/heads/release/v{version}"}
+    lines = git("ls-remote", "origin", "refs/heads/main", *refs.values()).splitlines()
     origin = {name: commit for commit, name in (line.split() for line in lines)}
     if (tip := origin.get("refs/heads/main")) != head:
         yield f"HEAD is {head}, and main on origin is {tip}. Pull or push, and release the tip of main."
@@ -79,11 +79,12 @@ def mistakes_in_git(version: str, made: str | None) -> Iterator[str]:
             f"The tag v{version} exists in this clone, at {local}. Release the next version, or remove the tag if it was "
             f"never pushed: git tag --delete v{version}."
         )
-    if (pushed := origin.get(tag)) and pushed != made:
-        yield (
-            f"The tag v{version} exists on origin. Release the next version. If its release was never published, "
-            "RELEASING.md says how to continue."
-        )
+    for kind, ref in refs.items():
+        if (pushed := origin.get(ref)) and pushed != made:
+            yield (
+                f"The {kind} {ref.split('/', 2)[2]} exists on origin. Release the next version. If its release was never "
+                "published, RELEASING.md says how to continue."
+            )
 
 
 def mistakes_in_ci() -> Iterator[str]:

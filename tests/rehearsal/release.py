@@ -78,12 +78,19 @@ def make_release(repository: str, *, folder: Path) -> Release:
     version = tomllib.loads((clone / "pyproject.toml").read_text())["project"]["version"]
     digest = push_index(repository, version, build_and_push(clone, f"{repository}:{version}-{architecture()}"))
     run(sys.executable, "-m", "release", "tag", f"--image={repository}@{digest}", version, cwd=clone, env=settings)
-    run("git", "tag", MAJOR_TAG, f"v{version}", cwd=clone, env=settings)
-    LOG.info("%s", run("git", "diff", "--unified=0", "HEAD", MAJOR_TAG, cwd=clone, env=settings))
+    origin = folder / "origin.git"
+    run("git", "init", "--quiet", "--bare", str(origin), env=settings)
+    tag, branch = f"refs/tags/v{version}", f"release/v{version}"
+    run("git", "push", "--quiet", "--atomic", str(origin), tag, f"{tag}:refs/heads/{branch}", cwd=clone, env=settings)
+    run("git", "tag", MAJOR_TAG, f"v{version}", cwd=origin, env=settings)
+    LOG.info("%s", run("git", "branch", "--contains", MAJOR_TAG, cwd=origin, env=settings))
+    LOG.info("%s", run("git", "diff", "--unified=0", f"{MAJOR_TAG}^", MAJOR_TAG, cwd=origin, env=settings))
     # as GitHub delivers them to the runner
     (folder / "delivered").mkdir()
-    run("git", "archive", f"--output={folder / 'v1.tar'}", MAJOR_TAG, cwd=clone)
+    run("git", "archive", f"--output={folder / 'v1.tar'}", MAJOR_TAG, cwd=origin)
     run("tar", "--extract", f"--file={folder / 'v1.tar'}", f"--directory={folder / 'delivered'}")
+    commit = run("git", "rev-parse", MAJOR_TAG, cwd=origin).strip()
+    assert run("git", "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}", cwd=origin).strip() == commit
     return Release(version=version, repository=repository, digest=digest, action=folder / "delivered")
 
 

@@ -104,6 +104,10 @@ def several_mistakes(clone: Clone) -> None:
         (lambda clone: clone.git("commit", "--quiet", "--allow-empty", "--message=Not pushed"), ["HEAD is "]),
         (lambda clone: clone.git("tag", "v1.2.0"), ["The tag v1.2.0 exists in this clone, "]),
         (lambda clone: clone.git("push", "--quiet", "origin", "HEAD:refs/tags/v1.2.0"), ["The tag v1.2.0 exists on origin."]),
+        (
+            lambda clone: clone.git("push", "--quiet", "origin", "HEAD:refs/heads/release/v1.2.0"),
+            ["The branch release/v1.2.0 exists on origin."],
+        ),
         (lambda clone: clone.git("tag", "v1.2.0-rc.1"), []),
         (Clone.ran_ci, ["CI has not run on "]),
         (lambda clone: clone.ran_ci({**PASSED, "status": "in_progress"}), ["CI still runs on "]),
@@ -151,12 +155,14 @@ def test_the_job_tag_can_run_again_but_not_with_another_image(clone: Clone, monk
         return subprocess.run(["bash", "-e", "-c", steps[-1]["run"]], env=env, capture_output=True, text=True, check=False)
 
     assert run_job(IMAGE, "2030-01-01T00:00:00Z").returncode == 0
-    tag = clone.git("ls-remote", "origin", "refs/tags/*")
+    pushed = clone.git("ls-remote", "origin", "refs/tags/*", "refs/heads/release/*").split()
+    assert pushed == [pushed[0], "refs/heads/release/v1.2.0", pushed[0], "refs/tags/v1.2.0"]
     clone.git("tag", "--delete", "v1.2.0")  # the job's next clone has no tags
     assert run_job(IMAGE, "2031-01-01T00:00:00Z").returncode == 0
     clone.git("tag", "--delete", "v1.2.0")
-    assert "refused  The tag v1.2.0 exists on origin." in run_job(OTHER_IMAGE, "2032-01-01T00:00:00Z").stdout
-    assert clone.git("ls-remote", "origin", "refs/tags/*") == tag
+    refused = run_job(OTHER_IMAGE, "2032-01-01T00:00:00Z").stdout
+    assert re.findall(r"refused  The (\S+ \S+) exists on origin\.", refused) == ["tag v1.2.0", "branch release/v1.2.0"]
+    assert clone.git("ls-remote", "origin", "refs/tags/*", "refs/heads/release/*").split() == pushed
 
 
 @pytest.mark.usefixtures("clone")
