@@ -13,6 +13,7 @@ ArchiveKind = Literal["tar.gz", "tar", "zip"]
 
 STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}nav a{margin-right:1rem}\n"
 SCRIPT = 'document.documentElement.dataset.ready = "true";\n'
+SCRIPT_PATH = f"_next/static/chunks/main-{hashlib.sha256(SCRIPT.encode()).hexdigest()[:16]}.js"
 MODIFIED_AT = 1_704_067_200  # 2024-01-01T00:00:00Z
 MODIFIED_DATE = (2024, 1, 1, 0, 0, 0)
 LARGE_FILE_BYTES = 1 << 20  # only the asset is so large; it cannot be compressed, and trying takes seconds
@@ -35,10 +36,12 @@ def site_files(
 ) -> dict[str, bytes]:
     """Return the site's files by path: pages, style, script, sitemap and, with `asset_bytes`, an incompressible file.
 
-    The last pages are removed, and the first guides change. `build_id` is in the markup of every page, as on real platforms.
+    As on real platforms, links have the extension `.html` and the sitemap's addresses have none, there is a page for missing
+    addresses, the script's name has the hash of its content, and `build_id` is in the markup of every page. The last pages are
+    removed, and the first guides change.
     """
-    paths = ["index.html", *(f"guides/page-{number}/index.html" for number in range(2, pages - change.removed + 1))]
-    paths += [f"guides/new-{number}/index.html" for number in range(1, change.added + 1)]
+    paths = ["index.html", *(f"guides/page-{number}.html" for number in range(2, pages - change.removed + 1))]
+    paths += [f"guides/new-{number}.html" for number in range(1, change.added + 1)]
     files = {
         path: _page(
             domain=domain,
@@ -49,8 +52,9 @@ def site_files(
         ).encode()
         for number, path in enumerate(paths, start=1)
     }
+    files["404.html"] = _not_found(domain=domain, build_id=build_id).encode()
     files["assets/site.css"] = STYLE.encode()
-    files["assets/site.js"] = SCRIPT.encode()
+    files[SCRIPT_PATH] = SCRIPT.encode()
     files["sitemap.xml"] = _sitemap(domain=domain, paths=paths).encode()
     if asset_bytes:
         files["assets/video.bin"] = hashlib.shake_256(domain.encode()).digest(asset_bytes)
@@ -63,21 +67,30 @@ def build_archive(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
 
 
 def _page(*, domain: str, number: int, next_path: str, note: str, build_id: str) -> str:
-    root = "" if number == 1 else "../../"
     name = html.escape(domain)
     title = f"Welcome to {name}" if number == 1 else f"Guide {number}"
+    body = f'<nav><a href="/index.html">Home</a><a href="/{next_path}">Next</a></nav>\n<h1>{title}</h1>\n'
+    return _document(title, f"{body}<p>Page {number} of the documentation at {name}.</p>{note}\n", build_id)
+
+
+def _not_found(*, domain: str, build_id: str) -> str:
+    body = f'<h1>Page not found</h1>\n<p>The documentation at {html.escape(domain)} starts <a href="/index.html">here</a>.</p>\n'
+    return _document("Page not found", body, build_id)
+
+
+def _document(title: str, body: str, build_id: str) -> str:
     build = f'<meta name="build-id" content="{build_id}">\n' if build_id else ""
     return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
-        f'{build}<link rel="stylesheet" href="{root}assets/site.css">\n<script src="{root}assets/site.js" defer></script>\n'
-        f'</head>\n<body>\n<nav><a href="{root}index.html">Home</a><a href="{root}{next_path}">Next</a></nav>\n'
-        f"<h1>{title}</h1>\n<p>Page {number} of the documentation at {name}.</p>{note}\n</body>\n</html>\n"
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n{build}'
+        f'<link rel="stylesheet" href="/assets/site.css">\n<script src="/{SCRIPT_PATH}" defer></script>\n'
+        f"</head>\n<body>\n{body}</body>\n</html>\n"
     )
 
 
 def _sitemap(*, domain: str, paths: list[str]) -> str:
     name = html.escape(domain)
-    entries = "".join(f"  <url><loc>https://{name}/{path.removesuffix('index.html')}</loc></url>\n" for path in paths)
+    addresses = (path.removesuffix(".html").removesuffix("index") for path in paths)
+    entries = "".join(f"  <url><loc>https://{name}/{address}</loc></url>\n" for address in addresses)
     opening = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
     return f"{opening}{entries}</urlset>\n"
 

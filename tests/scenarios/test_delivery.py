@@ -163,7 +163,7 @@ class TestMinPages:
         virtual.simulator.script("read_export", Fault(json={"status": "running", "pageCount": 500}))  # of an unfinished job
         virtual.simulator.override("read_export", without_count)
 
-        ended = action.export(virtual, min_pages="13", **inputs)
+        ended = action.export(virtual, min_pages="14", **inputs)
 
         assert (ended.end, "bundleUrl" in ended.outputs) == ((1, "too-few-pages"), False)
         assert virtual.simulator.count("download") == ("site_path" in inputs)  # only to count them there

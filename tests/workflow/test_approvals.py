@@ -84,7 +84,7 @@ def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(buck
     second = bucket.run()
     assert second.succeeded, second.log
     assert bucket.site() != published
-    assert "guides/new-1/index.html" in bucket.site()
+    assert "guides/new-1.html" in bucket.site()
     assert len(bucket.kept()) == 2
 
     started = bucket.platform.count("start_export")

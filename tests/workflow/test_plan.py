@@ -57,7 +57,7 @@ def test_a_site_is_published_compared_and_stopped(act: Act, platform: Simulator,
     published = host.files()
     stopped = host.publish(SiteChange(removed=6))
     assert not stopped.succeeded, stopped.log
-    assert "6 of 12 published pages would be removed, but `max-removed` (10%) allows 1" in stopped.log
+    assert "6 of 13 published pages would be removed, but `max-removed` (10%) allows 1" in stopped.log
     assert host.files() == published
 
     left_on = host.publish(**FIRST)
