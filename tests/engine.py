@@ -1,7 +1,9 @@
 """Helpers of the container and workflow tests: the container engine, the action's image, act, and collected output."""
 
 import functools
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -115,9 +117,11 @@ def examples_job_image() -> str:
     """
     with tempfile.TemporaryDirectory() as folder:
         context = Path(folder)
-        for name in ("requirements/examples.txt", "tests/workflow/chart", "tests/workflow/job-image/gh"):
+        for name in ("requirements/examples.txt", "tests/workflow/chart", "tests/workflow/job-image"):
             (context / name).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, context / name)
+        for name in node_packages("linkinator"):
+            shutil.copytree(ROOT / "tests" / "node_modules" / name, context / "node_modules" / name)
         dockerfile = (ROOT / "tests" / "workflow" / "job-image" / "examples.Dockerfile").read_text()
         if helm := os.environ.get("EXAMPLES_HELM"):
             shutil.copy(helm, context / "helm")
@@ -125,6 +129,19 @@ def examples_job_image() -> str:
         (context / "Dockerfile").write_text(dockerfile)
         build_image(EXAMPLES_JOB_IMAGE, context)
     return EXAMPLES_JOB_IMAGE
+
+
+def node_packages(name: str) -> set[str]:
+    """Return the names of a Node package of the tests and of all that it needs, which the lock file lists by folders."""
+    locked = json.loads((ROOT / "tests" / "package-lock.json").read_text())["packages"]
+    found: set[str] = set()
+    pending = [name]
+    while pending:
+        if (package := pending.pop()) not in found:
+            found.add(package)
+            folders = [path for path in locked if re.match(rf"node_modules/{re.escape(package)}(/node_modules/|$)", path)]
+            pending += [needed for path in folders for needed in locked[path].get("dependencies", {})]
+    return {package for package in found if f"node_modules/{package}" in locked}
 
 
 def remove_labelled_containers(label: str) -> None:

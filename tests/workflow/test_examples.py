@@ -230,21 +230,25 @@ ADDRESSES = {
     "api/index.html": ["/api/index.html", "/api/", "/api"],
     "faq.html": ["/faq.html", "/faq"],
     "faq/index.html": ["/faq/index.html", "/faq/"],
+    "404.html": ["/404.html", "/404"],
     "license.html": ["/license.html"],  # beside a file of the name license
     "v1.html/index.html": ["/v1.html/index.html", "/v1.html/", "/v1.html"],
     "größe/a b+c.html": ["/gr%C3%B6%C3%9Fe/a%20b%2Bc.html", "/gr%C3%B6%C3%9Fe/a%20b%2Bc"],
 }
 
 
-def test_nginx_serves_every_page_at_each_of_its_addresses(act: Act, platform: Simulator) -> None:
-    site = {name: f"<h1>{name}</h1>".encode() for name in [*ADDRESSES, "license"]}
+def test_nginx_serves_every_file_and_every_address_of_the_sitemap(act: Act, platform: Simulator) -> None:
+    site = {name: f"<h1>{name}</h1>".encode() for name in [*ADDRESSES, "license", "robots.txt"]}
+    entries = (f"<url><loc>https://{DOMAIN}{address}</loc></url>" for address in ("/", "/guide?a=1&amp;b=2", "/api/"))
+    site["sitemap.xml"] = f"<urlset>{''.join(entries)}</urlset>".encode()
     platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(site, "tar.gz")))
 
     run = act.run("serve-with-nginx.yml", platform)
 
     assert run.succeeded, run.log
-    number = sum(map(len, ADDRESSES.values()))
-    assert run.printed("nginx serves") == [f"{len(ADDRESSES)} pages at {number} addresses"], run.log
+    number = sum(map(len, ADDRESSES.values())) + 3
+    printed = f"{len(site)} files at {number} addresses, and 3 addresses of the sitemap"
+    assert run.printed("nginx serves") == [printed], run.log
 
 
 def test_the_site_is_exported_when_it_contains_the_commit(act: Act, platform: Simulator, storage: Client) -> None:
@@ -364,6 +368,18 @@ def chart_with(template: str) -> dict[str, str]:
     }
 
 
+REQUESTS = ("serve-with-nginx.yml", "Request every file and every address of the sitemap")
+
+
+def served(address: str) -> str:
+    """Return commands for a site with a sitemap and a server, `curl`, that has the start page alone, for missing pages, too."""
+    return (
+        f"mkdir site; echo '<loc>https://{DOMAIN}{address}</loc>' > site/sitemap.xml; echo start > site/index.html; "
+        "curl() { case ${!#} in *sitemap.xml) cat site/sitemap.xml ;; */guide) return 22 ;; *-no-such-page) printf 200 ;; "
+        "*) cat site/index.html ;; esac; }; export -f curl"
+    )
+
+
 def approved_by(*names: str) -> dict[str, str]:
     answers = {"repos/example/docs/actions/runs/7/approvals": [{"state": "approved", "user": {"login": name}} for name in names]}
     return {"GITHUB_REPOSITORY": "example/docs", "GITHUB_RUN_ID": "7", "GH_ANSWERS": json.dumps(answers)}
@@ -379,20 +395,11 @@ def approved_by(*names: str) -> dict[str, str]:
             1,
             '::error::Not deployed. The API said: "one ::add-mask::two  ::warning:: three \\n %s $(id)"\n',
         ),
-        (
-            ("serve-with-nginx.yml", "Request every page at each of its addresses"),
-            "mkdir site; touch site/robots.txt",
-            {},
-            1,
-            "::error::The site has no page: ",
-        ),
-        (
-            ("serve-with-nginx.yml", "Request every page at each of its addresses"),
-            "mkdir site; touch site/index.html",  # no nginx runs; the page is empty
-            {},
-            1,
-            "::error::/index.html is not the page site/index.html\n",
-        ),
+        (REQUESTS, "mkdir site; touch site/robots.txt", {}, 1, "::error::The site has no page: "),
+        # no nginx runs; the page is empty
+        (REQUESTS, "mkdir site; touch site/index.html", {}, 1, "::error::/index.html is not the file site/index.html\n"),
+        (REQUESTS, served("/guide"), {}, 1, "::error::/guide is in the sitemap, but the site does not have it\n"),
+        (REQUESTS, served("/"), {}, 1, "::error::A missing page is answered with 200, or not with the site's 404.html\n"),
         (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.staticExport.bundleUrl | quote }}"), 0, ""),
         (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.staticExport.bundleUrl | b64enc }}"), 0, ""),
         (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.bundleUrl | quote }}"), 1, UNUSED_LINK),

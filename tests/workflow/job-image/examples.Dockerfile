@@ -4,13 +4,14 @@ FROM python:3.13-slim-trixie
 # No versions: Debian keeps the latest of a release only, and the tests need these programs, not one version of them.
 # hadolint ignore=DL3008
 RUN apt-get update && \
-    apt-get install --yes --no-install-recommends ca-certificates curl git jq make nginx && \
+    apt-get install --yes --no-install-recommends apache2 ca-certificates curl git jq make nginx && \
     rm -rf /var/lib/apt/lists/*
 
 COPY requirements/examples.txt /requirements/
 RUN python -m pip install --no-cache-dir --disable-pip-version-check --root-user-action ignore \
         --require-hashes --no-deps --only-binary :all: --requirement /requirements/examples.txt
 
-COPY tests/workflow/job-image/gh /usr/local/bin/gh
+COPY node_modules /usr/local/lib/node_modules
+COPY tests/workflow/job-image/gh tests/workflow/job-image/npx /usr/local/bin/
 
 COPY tests/workflow/chart /chart

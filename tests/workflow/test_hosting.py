@@ -1,0 +1,169 @@
+"""The settings of docs/hosting.md: both servers answer each address as the page's table says, and so does the function in Node."""
+
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from docs.pages import ROOT, blocks_of
+from tests.engine import LABEL, docker, need_installed
+
+HOST = "docs.example.com"
+PAGE = (ROOT / "docs" / "hosting.md").read_text("utf-8")
+SERVERS = {
+    "nginx": ("/etc/nginx/conf.d/docs.conf", "nginx -g 'daemon off;'"),
+    "apache": (
+        "/etc/apache2/sites-enabled/docs.conf",
+        "a2enmod -q headers rewrite; : > /etc/apache2/ports.conf; apache2ctl -DFOREGROUND",
+    ),
+}
+NO_CACHE, FOR_EVER = "no-cache", "public, max-age=31536000, immutable"
+SITE = (
+    *("index.html", "404.html", "guide.html", "guide/setup.html", "api/index.html", "faq.html", "faq/index.html", "v1.2.html"),
+    *("größe/a b+c.html", "robots.txt", "_next/static/app-1f2e.js", "notes.html.txt"),
+)
+ANSWERS = {
+    "/": "index.html",
+    "/index.html": "index.html",
+    "/guide": "guide.html",
+    "/guide.html": "guide.html",
+    "/guide?a=1": "guide.html",
+    "/guide/": "-> /guide",
+    "/guide/?a=1&b=/2/": "-> /guide?a=1&b=/2/",
+    "/guide/setup": "guide/setup.html",
+    "/guide/setup/": "-> /guide/setup",
+    "/api": "api/index.html",
+    "/api/": "api/index.html",
+    "/faq": "faq.html",
+    "/faq/": "faq/index.html",
+    "/v1.2": "v1.2.html",
+    "/v1.2/": "-> /v1.2",
+    "/gr%C3%B6%C3%9Fe/a%20b%2Bc": "größe/a b+c.html",
+    "/gr%C3%B6%C3%9Fe/a%20b%2Bc/": "-> /gr%C3%B6%C3%9Fe/a%20b+c",
+    "/robots.txt": "robots.txt",
+    "/_next/static/app-1f2e.js": "_next/static/app-1f2e.js",
+    **dict.fromkeys(
+        ("/missing", "/missing/", "/notes", "/gr%C3%B6%C3%9Fe", "/gr%C3%B6%C3%9Fe/", "/_next/static/gone.js", "/_next/static/"),
+        "404.html",
+    ),
+    **dict.fromkeys(("//example.org/", "/%5Cexample.org/", "/x%0d%0aSet-Cookie:%20a=b/", "/%2f%2fexample.org/"), "404.html"),
+}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    for name in SITE:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    tmp_path.chmod(0o755)  # the servers' own users read it
+    return tmp_path
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, site: Path, examples_image: str) -> Iterator[str]:
+    """Serve the site with the settings of the page, and return the server's address."""
+    (settings,) = blocks_of(
+        PAGE, f"## {request.param.capitalize() if request.param == 'apache' else request.param}", request.param
+    )
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+    settings = settings.replace("listen 80;", f"listen 127.0.0.1:{port};").replace(
+        "<VirtualHost *:80>", f"Listen 127.0.0.1:{port}\n<VirtualHost *:{port}>"
+    )
+    file, command = SERVERS[request.param]
+    run = f'rm -f /etc/*/sites-enabled/*; printf %s "$SETTINGS" > {file}; {command}'
+    options = (
+        "--detach",
+        "--network=host",
+        "--label",
+        LABEL,
+        "--env",
+        f"SETTINGS={settings}",
+        "--volume",
+        f"{site}:/srv/docs:ro",
+    )
+    container = docker("run", *options, examples_image, "sh", "-ec", run).strip()
+    try:
+        wait_until_open(port, container)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        docker("rm", "--force", container)
+
+
+def wait_until_open(port: int, container: str) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        with socket.socket() as client:
+            if client.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        running = docker("inspect", "--format", "{{.State.Running}}", container).strip() == "true"
+        assert running and time.monotonic() < deadline, docker("logs", container)
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("server", SERVERS, indirect=True)
+def test_a_server_answers_each_address_of_a_site(server: str) -> None:
+    found, caching = {}, {}
+    for address in ANSWERS:
+        request = requests.Request("GET", server, headers={"Host": HOST}).prepare()
+        request.url = f"{server}{address}"  # as it stands
+        answer = requests.Session().send(request, allow_redirects=False, timeout=10)
+        answer.encoding = "utf-8"
+        assert "Set-Cookie" not in answer.headers
+        if location := answer.headers.get("Location"):
+            target = urlsplit(location)
+            assert (answer.status_code, target.hostname or HOST) == (301, HOST)
+            found[address] = f"-> {target.path}?{target.query}".removesuffix("?")
+        else:
+            found[address] = answer.text
+            assert answer.status_code == (404 if answer.text == "404.html" else 200), address
+            caching[address] = answer.headers.get("Cache-Control")
+
+    assert {address: text.replace("%c3%b6%c3%9f", "%C3%B6%C3%9F") for address, text in found.items()} == ANSWERS
+    assert (caching["/guide"], caching["/api/"], caching["/_next/static/app-1f2e.js"]) == (NO_CACHE, NO_CACHE, FOR_EVER)
+
+
+FUNCTION = {
+    "/": "/index.html",
+    "/index.html": "/index.html",
+    "/guide": "/guide.html",
+    "/guide.html": "/guide.html",
+    "/guide/": "-> /guide",
+    "/guide//": "-> /guide",
+    "/guide/setup/": "-> /guide/setup",
+    "/v1.2": "/v1.2.html",
+    "/v1.2/": "-> /v1.2",
+    "/gr%C3%B6%C3%9Fe/a%20b": "/gr%C3%B6%C3%9Fe/a%20b.html",
+    "/a.b/page": "/a.b/page.html",
+    "/robots.txt": "/robots.txt",
+    "/.well-known/security.txt": "/.well-known/security.txt",
+    "/_next/static/app-1f2e.js": "/_next/static/app-1f2e.js",
+    "/font.woff2": "/font.woff2",
+    "//example.org/": "-> //example.org",
+    "/\\example.org/": "-> /\\example.org",
+}
+QUERY = {"a": {"value": "1"}, "b": {"value": "2", "multiValue": [{"value": "2"}, {"value": "%2F"}]}, "c": {"value": ""}}
+
+
+def test_the_function_asks_the_bucket_for_the_file_of_each_address() -> None:
+    (code,) = blocks_of(PAGE, "## S3 with CloudFront", "js")
+    headers = {"host": {"value": HOST}}
+    asked = [{"request": {"uri": uri, "headers": headers, "querystring": {}}} for uri in FUNCTION]
+    asked.append({"request": {"uri": "/guide/", "headers": headers, "querystring": QUERY}})
+    program = f"{code}\nconsole.log(JSON.stringify({json.dumps(asked)}.map(handler)))"
+
+    node = need_installed("node", "Tests of the CloudFront Function")
+    answers = json.loads(subprocess.run([node, "-e", program], capture_output=True, text=True, check=True).stdout)
+
+    *found, with_query = [answer.get("uri") or f"-> {answer['headers']['location']['value']}" for answer in answers]
+    # always a whole address: one that starts with `//` or `/\` would lead to another host
+    assert [text.replace(f"-> https://{HOST}", "-> ") for text in found] == [*FUNCTION.values()]
+    assert with_query == f"-> https://{HOST}/guide?a=1&b=2&b=%2F&c="
+    assert {answer["statusCode"] for answer in answers if "headers" in answer and "statusCode" in answer} == {301}
