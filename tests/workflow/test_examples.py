@@ -12,6 +12,8 @@ import boto3
 import pytest
 import requests
 import yaml
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.s3.models import s3_backends
 
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import build_archive, site_files
@@ -32,6 +34,7 @@ SITE = site_files(domain=DOMAIN, pages=PAGES)
 ARCHIVE = build_archive(SITE, "tar.gz")
 OLD_PAGE = {"Bucket": BUCKET, "Body": b"The page that is online"}
 UPLOAD = {"AWS_REGION": AWS["region_name"], "AWS_ROLE": "arn:aws:iam::123456789012:role/docs", "DOCS_BUCKET": BUCKET}
+OLD_SCRIPTS = {days: f"_next/static/chunks/{days} days old.js" for days in (0, 29, 31)}
 DISTRIBUTION = {
     "CallerReference": "docs",
     "Comment": "",
@@ -128,12 +131,15 @@ def test_an_example_prints_what_it_has_done(
         ("readme-publish.yml", {}, MANY_PAGES, 1, 0),
     ],
 )
-def test_the_bucket_holds_the_site_and_nothing_else(
+def test_the_bucket_holds_the_site_and_scripts_of_the_last_weeks(
     act: Act, platform: Simulator, storage: Client, example: str, given: dict[str, Any], pages: int, started: int, cleared: int
 ) -> None:
     platform.add_export_job("se_earlier", domain=DOMAIN, pages=pages)
     platform.plan_export(DOMAIN, ExportPlan(pages=pages))
     storage.put_object(Bucket=BUCKET, Key="old/index.html", Body=b"A page that is no longer there")
+    for age, script in OLD_SCRIPTS.items():
+        storage.put_object(Bucket=BUCKET, Key=script, Body=b"")
+        s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[BUCKET].keys[script].last_modified -= timedelta(days=age)
     # as long as the new one, so that their sizes are equal
     storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"x" * len(SITE["index.html"]))
     cdn = boto3.client("cloudfront", endpoint_url=storage.meta.endpoint_url, **AWS)
@@ -143,7 +149,8 @@ def test_the_bucket_holds_the_site_and_nothing_else(
     run = act.run(example, platform, variables=variables, environment=endpoint(storage), **given)
 
     assert run.succeeded, run.log
-    assert contents(storage) == site_files(domain=DOMAIN, pages=pages)
+    kept = [script for age, script in OLD_SCRIPTS.items() if age <= 30 or not example.startswith("upload")]
+    assert contents(storage) == {**site_files(domain=DOMAIN, pages=pages), **dict.fromkeys(kept, b"")}
     for name, kind, caching in (("index.html", "text/html", "no-cache"), ("assets/site.css", "text/css", "public, max-age=3600")):
         head = storage.head_object(Bucket=BUCKET, Key=name)
         assert (head["ContentType"], head["CacheControl"]) == (kind, caching)

@@ -1,4 +1,4 @@
-"""The settings of docs/hosting.md: both servers answer each address as the page's table says, and so does the function in Node."""
+"""The settings of docs/hosting.md: both servers, and the function in Node, answer each address as the page's table says."""
 
 import json
 import socket
@@ -17,11 +17,8 @@ from tests.engine import LABEL, docker, need_installed
 HOST = "docs.example.com"
 PAGE = (ROOT / "docs" / "hosting.md").read_text("utf-8")
 SERVERS = {
-    "nginx": ("/etc/nginx/conf.d/docs.conf", "nginx -g 'daemon off;'"),
-    "apache": (
-        "/etc/apache2/sites-enabled/docs.conf",
-        "a2enmod -q headers rewrite; : > /etc/apache2/ports.conf; apache2ctl -DFOREGROUND",
-    ),
+    "nginx": "nginx -g 'daemon off;'",
+    "Apache": 'a2enmod -q headers rewrite; echo "Listen $ADDRESS" > /etc/apache2/ports.conf; apache2ctl -DFOREGROUND',
 }
 NO_CACHE, FOR_EVER = "no-cache", "public, max-age=31536000, immutable"
 SITE = (
@@ -68,27 +65,16 @@ def site(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(request: pytest.FixtureRequest, site: Path, examples_image: str) -> Iterator[str]:
     """Serve the site with the settings of the page, and return the server's address."""
-    (settings,) = blocks_of(
-        PAGE, f"## {request.param.capitalize() if request.param == 'apache' else request.param}", request.param
-    )
+    name = request.param
+    (settings,) = blocks_of(PAGE, f"## {name}", name.lower())
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-    settings = settings.replace("listen 80;", f"listen 127.0.0.1:{port};").replace(
-        "<VirtualHost *:80>", f"Listen 127.0.0.1:{port}\n<VirtualHost *:{port}>"
-    )
-    file, command = SERVERS[request.param]
-    run = f'rm -f /etc/*/sites-enabled/*; printf %s "$SETTINGS" > {file}; {command}'
-    options = (
-        "--detach",
-        "--network=host",
-        "--label",
-        LABEL,
-        "--env",
-        f"SETTINGS={settings}",
-        "--volume",
-        f"{site}:/srv/docs:ro",
-    )
+    settings = settings.replace("listen 80;", f"listen 127.0.0.1:{port};").replace("*:80>", f"*:{port}>")
+    folder = f"/etc/{name.replace('Apache', 'apache2')}/sites-enabled"
+    run = f'rm -f {folder}/*; printf %s "$SETTINGS" > {folder}/docs.conf; {SERVERS[name]}'
+    options = ["--detach", "--network=host", f"--label={LABEL}", f"--volume={site}:/srv/docs:ro"]
+    options += [f"--env=ADDRESS=127.0.0.1:{port}", f"--env=SETTINGS={settings}"]
     container = docker("run", *options, examples_image, "sh", "-ec", run).strip()
     try:
         wait_until_open(port, container)
@@ -103,9 +89,17 @@ def wait_until_open(port: int, container: str) -> None:
         with socket.socket() as client:
             if client.connect_ex(("127.0.0.1", port)) == 0:
                 return
-        running = docker("inspect", "--format", "{{.State.Running}}", container).strip() == "true"
-        assert running and time.monotonic() < deadline, docker("logs", container)
+        assert docker("inspect", "--format", "{{.State.Running}}", container).strip() == "true", docker("logs", container)
+        assert time.monotonic() < deadline, "the server does not listen"
         time.sleep(0.05)
+
+
+def test_the_example_has_the_settings_of_the_page() -> None:
+    (settings,) = blocks_of(PAGE, "## nginx", "nginx")
+    locations = settings.partition("root /srv/docs;\n")[2].removesuffix("}\n")
+    example = (ROOT / "examples" / "serve-with-nginx.yml").read_text("utf-8")
+
+    assert locations.replace(" ", "").strip() in example.replace(" ", "")
 
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
