@@ -42,6 +42,7 @@ AWS = {
     "aws_secret_access_key": "aws-s3cret-of-the-tests",
     "region_name": "eu-central-1",
 }
+UPLOAD = {"AWS_REGION": AWS["region_name"], "AWS_ROLE": "arn:aws:iam::123456789012:role/docs", "DOCS_BUCKET": BUCKET}
 Client = Any  # boto3 defines its clients at run time
 
 

@@ -25,7 +25,7 @@ from docs_platform_action.models import Bundle
 from tests.engine import docker
 from tests.workflow.act import DOMAIN, REPOSITORY, Act
 from tests.workflow.cluster import Cluster, running_cluster
-from tests.workflow.conftest import AWS, BUCKET, EXAMPLES, HERE, MERGED, OLDER, PAGES, Client
+from tests.workflow.conftest import AWS, BUCKET, EXAMPLES, HERE, MERGED, OLDER, PAGES, UPLOAD, Client
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
@@ -33,7 +33,6 @@ MANY_PAGES = 120  # more than `min-pages` in the README
 SITE = site_files(domain=DOMAIN, pages=PAGES)
 ARCHIVE = build_archive(SITE, "tar.gz")
 OLD_PAGE = {"Bucket": BUCKET, "Body": b"The page that is online"}
-UPLOAD = {"AWS_REGION": AWS["region_name"], "AWS_ROLE": "arn:aws:iam::123456789012:role/docs", "DOCS_BUCKET": BUCKET}
 OLD_SCRIPTS = {days: f"_next/static/chunks/{days} days old.js" for days in (0, 29, 31)}
 DISTRIBUTION = {
     "CallerReference": "docs",
@@ -465,11 +464,7 @@ def test_helm_reads_every_string_of_a_values_file_back_unchanged(examples_image:
 
 
 def test_every_complete_workflow_has_a_test() -> None:
-    run = {
-        name
-        for file in (Path(__file__), HERE / "test_approvals.py")
-        for name in re.findall(r'"([\w-]+\.yml)"', file.read_text("utf-8"))
-    }
+    run = {name for file in HERE.glob("test_*.py") for name in re.findall(r'"([\w-]+\.yml)"', file.read_text("utf-8"))}
     called = {
         Path(used).name for file in EXAMPLES.glob("*.yml") for used in re.findall(r"uses: (\./\S+)", file.read_text("utf-8"))
     }
