@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import cmarkgfm
@@ -84,11 +84,6 @@ def blocks_of(page: str, heading: str, language: str) -> list[str]:
 def block_outside(heading: str, language: str) -> str:
     """Return the first code block of a language below a heading of the page about other systems than GitHub Actions."""
     return blocks_of((ROOT / "docs" / "outside-github-actions.md").read_text("utf-8"), f"## {heading}", language)[0]
-
-
-def gitlab_job() -> dict[str, Any]:
-    """Return the job of the GitLab pipeline on that page."""
-    return dict(yaml.safe_load(block_outside("GitLab CI", "yaml"))["export-docs"])
 
 
 def findings(file: Path, markdown: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 # has the files that it needs.
 set -eu
 cd /srv/docs
-rm -rf site.new outputs.env
+rm -rf site.new
 code=0
 docker run --rm --env-file /etc/export-docs.env --volume "$PWD:/workspace" --workdir /workspace \
     ghcr.io/OWNER/docs-platform-action@sha256:DIGEST > export.log 2>&1 || code=$?

@@ -1,4 +1,4 @@
-"""The scripts of docs/outside-github-actions.md, run as they are there, with the image and a simulated platform."""
+"""The files of examples/outside and the page about them, run as they are, with the image and a simulated platform."""
 
 import hashlib
 import json
@@ -13,20 +13,25 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import build_archive, site_files
-from docs.pages import ROOT, block_outside, blocks_of, gitlab_job
+from docs.pages import block_outside, blocks_of
 from tests.ended import without_key
-from tests.engine import LABEL, docker, remove_labelled_containers
+from tests.engine import LABEL, ROOT, docker, remove_labelled_containers
 from tests.folders import read_tree
+from tests.gitlab import Pipeline
 from tests.keys import ADMIN_KEY
 from tests.shells import source
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
 
 OWNER = (1001, 118)
-SCRIPT = block_outside("In a shell", "sh")
+OUTSIDE = ROOT / "examples" / "outside"
+SCRIPT = (OUTSIDE / "export-docs.sh").read_text("utf-8")
+REFRESH = (OUTSIDE / "refresh-docs.sh").read_text("utf-8")
+IMAGE = "ghcr.io/OWNER/docs-platform-action@sha256:DIGEST"
 OTHER_KEY = "adm_0ther-51b7e2f80c6d"
 
 
@@ -43,7 +48,7 @@ class Machine:
             os.chown(self.workspace, *OWNER)
         self._script = folder / "script.sh"
         self._replaced = {
-            "ghcr.io/OWNER/docs-platform-action@sha256:DIGEST": image,
+            IMAGE: image,
             "docker run": f"docker run --network=host --label {self.label} -e INPUT_POLL_INTERVAL=100ms",
             "https://api.example.com": platform.base_url,
             "/srv/docs": str(self.workspace),
@@ -86,20 +91,59 @@ def machine(tmp_path: Path, image: str, platform: Simulator) -> Iterator[Machine
     remove_labelled_containers(machine.label)
 
 
-def test_the_pipelines_export_and_hand_on_the_outputs(machine: Machine) -> None:
-    (machine.workspace / "export-docs.sh").write_text(machine.adapted(SCRIPT))
+def test_the_shortest_form_exports_a_site(machine: Machine) -> None:
+    code, printed = machine.run(block_outside("In a shell", "sh"), env={"INPUT_ADMIN_KEY": ADMIN_KEY})
 
-    code, printed = machine.run("\n".join(["set -e", *gitlab_job()["script"]]))
+    assert (code, (machine.workspace / "site" / "index.html").exists()) == (0, True), printed
+
+
+def test_jenkins_exports_and_reads_the_outputs(machine: Machine) -> None:
+    (machine.workspace / "export-docs.sh").write_text(machine.adapted(SCRIPT))
+    pipeline = (OUTSIDE / "Jenkinsfile").read_text("utf-8")
+    export, publish = re.findall(r"sh '(sh export-docs\.sh)'", pipeline) + re.findall(r"'''(.*?)'''", pipeline, flags=re.DOTALL)
+
+    code, printed = machine.run(export)
 
     outputs = machine.outputs()
     assert (code, outputs["status"], outputs["sitePath"]) == (0, "completed", "site"), printed
     assert printed.endswith("Exported 12 pages to site\n")
     assert "bundleUrl=***\n" in printed
-    assert (machine.workspace / "job.env").read_text() == f"DOCS_JOB_ID={outputs['jobId']}\n"
-    (script,) = re.findall(r"'''(.*?)'''", block_outside("Jenkins", "groovy"), flags=re.DOTALL)
-    assert machine.run(script) == (0, f"Publishing site of job {outputs['jobId']}\n")
+    assert machine.run(publish) == (0, f"Publishing site of job {outputs['jobId']}\n")
     found, folder = (machine.workspace / "outputs.env").stat(), machine.workspace.stat()
     assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid) == (0o600, folder.st_uid, folder.st_gid)
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, image: str, platform: Simulator) -> Iterator[Pipeline]:
+    """Return the pipeline of the page, with the key and the simulated platform in the project's variables."""
+    text = yaml.safe_load(block_outside("GitLab CI", "yaml"))
+    variables = {"DOCS_ADMIN_KEY": ADMIN_KEY, "INPUT_BASE_URL": platform.base_url, "INPUT_POLL_INTERVAL": "100ms"}
+    variables["OUTPUT_ENV_FILE"] = "outputs.env"
+    pipeline = Pipeline(text, folder=tmp_path, images={IMAGE: image}, variables=variables)
+    yield pipeline
+    remove_labelled_containers(pipeline.label)
+
+
+def test_gitlab_runs_the_action_as_the_image_of_a_job(pipeline: Pipeline) -> None:
+    code, log = pipeline.run("export-docs")
+
+    assert code == 0, log
+    project = pipeline.project("export-docs")
+    assert [(project / path / "index.html").exists() for path in pipeline.job("export-docs")["artifacts"]["paths"]] == [True]
+    assert source(project / "outputs.env")["sitePath"] == "site"
+
+
+def test_a_cancel_of_a_gitlab_job_reaches_the_action(pipeline: Pipeline, platform: Simulator) -> None:
+    platform.plan_export("docs.example.com", ExportPlan(seconds=3600))
+
+    with pipeline.start("export-docs") as process:
+        wait_until_read(platform)
+        pipeline.cancel()
+        code, log = pipeline.finish("export-docs", process)
+
+    outputs = source(pipeline.project("export-docs") / "outputs.env")
+    assert (code, outputs["failureReason"]) == (143, "cancelled"), log
+    assert f"Collect it in a later run with `mode: collect, job-id: {outputs['jobId']}`" in log
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
@@ -136,12 +180,12 @@ def test_with_cron_a_new_site_replaces_the_old_one_and_a_failure_keeps_it_and_pr
     (machine.workspace / "site").mkdir()
 
     machine.settings.write_text(settings)
-    assert machine.run(block_outside("Cron", "sh")) == (0, "")
+    assert machine.run(REFRESH) == (0, "")
     machine.settings.write_text(settings.replace("docs.example.com", "failing.example.com"))
-    code, printed = machine.run(block_outside("Cron", "sh"))
+    code, printed = machine.run(REFRESH)
 
     assert (code, "Error: Export of failing.example.com: " in printed) == (1, True), printed
-    assert {path.name for path in machine.workspace.iterdir()} == {"site", "site.old", "outputs.env", "export.log"}
+    assert {path.name for path in machine.workspace.iterdir()} == {"site", "site.old", "export.log"}
     assert (machine.workspace / "site" / "index.html").is_file()
 
 

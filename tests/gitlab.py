@@ -1,0 +1,95 @@
+"""Runs the jobs of a GitLab pipeline like GitLab Runner's Docker executor: a container of the job's image, its script on stdin.
+
+Source: GitLab Runner, `shells/bash.go`, and gitlab-runner!4446 for a cancel.
+"""
+
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.ended import without_key
+from tests.engine import LABEL, docker
+
+HEADER = """\
+trap exit 1 TERM
+
+if set -o | grep pipefail > /dev/null; then set -o pipefail; fi; set -o errexit
+set +o noclobber
+"""
+SHELL = "if [ -x /bin/bash ]; then exec /bin/bash; else exec /bin/sh; fi"
+CANCEL = """\
+for process in $(ls /proc | grep -E '^[0-9]+$' | sort -rn); do
+    if [ "$process" -gt 1 ] && [ "$process" != $$ ]; then kill -TERM "$process" 2> /dev/null || :; fi
+done
+"""
+
+
+class Pipeline:
+    """A pipeline whose jobs run one by one. `images` replace those of the jobs, `variables` are the project's."""
+
+    def __init__(self, text: Mapping[str, Any], *, folder: Path, images: Mapping[str, str], variables: Mapping[str, str]) -> None:
+        self._text, self._images, self._variables = text, images, dict(variables)
+        self._folder = folder
+        self.label = f"{LABEL}={folder.name}"
+
+    def job(self, name: str) -> dict[str, Any]:
+        job: dict[str, Any] = self._text[name]
+        template = self._text.get(job.get("extends", ""), {})
+        variables: dict[str, str] = {}
+        for part in (self._text, template, job):
+            variables |= part.get("variables", {})
+        variables |= self._variables
+        expanded = {key: re.sub(r"\$(\w+)", lambda found: variables.get(found[1], ""), text) for key, text in variables.items()}
+        return {**template, **job, "variables": expanded}
+
+    def project(self, name: str) -> Path:
+        """Return the folder in which a job runs, with the artifacts of those that it needs."""
+        folder = self._folder / name
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            stages, stage = self._text.get("stages", []), self.job(name).get("stage")
+            before = stages[: stages.index(stage)] if stage else []
+            earlier = [other for other, job in self._text.items() if isinstance(job, dict) and job.get("stage") in before]
+            for needed in self.job(name).get("needs", earlier):
+                for path in self.job(needed)["artifacts"]["paths"]:
+                    if (made := self._folder / needed / path).is_dir():
+                        shutil.copytree(made, folder / path)
+                    elif made.exists():
+                        shutil.copy(made, folder / path)
+        return folder
+
+    def start(self, name: str, part: str = "script") -> "subprocess.Popen[str]":
+        job, container = self.job(name), f"gitlab-{uuid.uuid4().hex[:12]}"
+        assert job["image"]["entrypoint"] == [""]
+        variables = [f"--env={key}={text}" for key, text in job["variables"].items()]
+        command = ["docker", "run", "--rm", "--interactive", "--init", "--network=host", "--entrypoint=", "--name", container]
+        command += ["--label", self.label, "--volume", f"{self.project(name)}:/builds/docs", *variables]
+        lines = "\n".join(["cd /builds/docs", *job[part]])
+        with tempfile.TemporaryFile("w+") as stdin:
+            stdin.write(f"{HEADER}: | (eval {shlex.quote(lines)})\nexit 0\n")
+            stdin.seek(0)
+            command += [self._images[job["image"]["name"]], "sh", "-c", SHELL]
+            return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def cancel(self) -> None:
+        (container,) = docker("ps", "--quiet", "--filter", f"label={self.label}").split()
+        docker("exec", container, "sh", "-c", CANCEL)
+
+    def finish(self, name: str, process: "subprocess.Popen[str]") -> tuple[int, str]:
+        """Wait for a job's script, run its `after_script`, and return the exit code and the log of the script."""
+        log, _ = process.communicate(timeout=300)
+        if "after_script" in self.job(name):
+            self.start(name, "after_script").communicate(timeout=60)
+        report = self.project(name) / self.job(name).get("artifacts", {}).get("reports", {}).get("dotenv", "none")
+        if report.exists():
+            self._variables |= dict(line.split("=", 1) for line in report.read_text().splitlines())
+        return process.returncode, without_key(log)
+
+    def run(self, name: str) -> tuple[int, str]:
+        return self.finish(name, self.start(name))
