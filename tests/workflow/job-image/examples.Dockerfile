@@ -4,7 +4,7 @@ FROM python:3.13-slim-trixie
 # No versions: Debian keeps the latest of a release only, and the tests need these programs, not one version of them.
 # hadolint ignore=DL3008
 RUN apt-get update && \
-    apt-get install --yes --no-install-recommends apache2 ca-certificates curl git jq make nginx && \
+    apt-get install --yes --no-install-recommends apache2 ca-certificates curl git jq make nginx njs && \
     rm -rf /var/lib/apt/lists/*
 
 COPY requirements/examples.txt /requirements/
