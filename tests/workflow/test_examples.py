@@ -468,4 +468,4 @@ def test_every_complete_workflow_has_a_test() -> None:
     called = {
         Path(used).name for file in EXAMPLES.glob("*.yml") for used in re.findall(r"uses: (\./\S+)", file.read_text("utf-8"))
     }
-    assert {path.name for path in EXAMPLES.glob("*.yml")} | {*readme_workflows()} == run | called
+    assert {path.name for path in EXAMPLES.glob("*.yml")} | {*readme_workflows()} <= run | called

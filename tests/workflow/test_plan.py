@@ -51,8 +51,8 @@ def test_a_site_is_published_compared_and_stopped(act: Act, platform: Simulator,
 
     changed = host.publish(SiteChange(added=1, changed=2, removed=1))
     assert changed.succeeded, changed.log
-    assert "Changes: pages: 1 added, 2 text changed, 1 otherwise changed, 1 removed, 8 unchanged; other files: " in changed.log
-    assert "guides/new-1/index.html" in host.files()
+    assert "Changes: pages: 1 added, 2 text changed, 1 otherwise changed, 1 removed, 9 unchanged; other files: " in changed.log
+    assert "guides/new-1.html" in host.files()
 
     published = host.files()
     stopped = host.publish(SiteChange(removed=6))
