@@ -70,7 +70,8 @@ def mistakes_in_git(version: str, made: str | None) -> Iterator[str]:
     if changed := [line[3:] for line in run("git", "status", "--porcelain").splitlines()]:
         yield f"Files are not committed: {', '.join(changed)}. Commit or remove them."
     head, refs = git("rev-parse", "HEAD"), {"tag": f"refs/tags/v{version}", "branch": f"refs/heads/release/v{version}"}
-    lines = git("ls-remote", "origin", "refs/heads/main", *refs.values()).splitlines()
+    in_the_way = ("refs/heads/release", f"{refs['branch']}/*")
+    lines = git("ls-remote", "origin", "refs/heads/main", *refs.values(), *in_the_way).splitlines()
     origin = {name: commit for commit, name in (line.split() for line in lines)}
     if (tip := origin.get("refs/heads/main")) != head:
         yield f"HEAD is {head}, and main on origin is {tip}. Pull or push, and release the tip of main."
@@ -79,6 +80,10 @@ def mistakes_in_git(version: str, made: str | None) -> Iterator[str]:
             f"The tag v{version} exists in this clone, at {local}. Release the next version, or remove the tag if it was "
             f"never pushed: git tag --delete v{version}."
         )
+    for name in origin:
+        if name == in_the_way[0] or name.startswith(f"{refs['branch']}/"):
+            branch = name.removeprefix("refs/heads/")
+            yield f"The branch {branch} on origin prevents the branch release/v{version}. Rename or delete it."
     for kind, ref in refs.items():
         if (pushed := origin.get(ref)) and pushed != made:
             yield (

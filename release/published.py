@@ -5,35 +5,44 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from release.commands import ReleaseError, run
 
 BASE = "org.opencontainers.image.base"
+MAX_REASON = 300
+"""The maximum number of characters of a program's message in a finding. GitHub refuses an issue of more than 65,536."""
 
 
 def check_published(repository: str) -> None:
-    """Check the published releases, and raise ReleaseError after all findings were printed, as the items of a list in Markdown.
+    """Check the published releases, and print each finding at once, as an item of a list in Markdown.
 
-    A question that cannot be asked, for example because a server does not respond, is a finding as well.
+    A check that could not run is a finding as well. Raises ReleaseError at the end if there were findings.
     """
     tags = published_tags(repository)
     if not tags:
-        print("There is no published release yet.")
+        print("There is no published release of a version yet.")
         return
     newest = newest_release(tags)
-    findings: list[str] = []
-    for look, tag in [*((image_that_cannot_be_pulled, tag) for tag in tags), (old_base, newest), (vulnerable_packages, newest)]:
-        try:
-            findings += look(tag)
-        except ReleaseError as error:
-            findings.append(f"{tag}: a check failed, so its result is unknown: {reason(error)}. Run the workflow again.")
-    for finding in findings:
-        print(f"- {finding}", flush=True)
+    looks = [(old_base, newest), (vulnerable_packages, newest), *((image_that_cannot_be_pulled, tag) for tag in tags)]
+    findings: set[str] = set()
+    for look, tag in looks:
+        for finding in findings_of(look, tag):
+            if finding not in findings:
+                print(f"- {finding}", flush=True)
+            findings.add(finding)
     if findings:
-        raise ReleaseError(f"{len(findings)} findings. Each line above says what to do.")
+        raise ReleaseError(f"Findings: {len(findings)}. Each line above says what to do.")
     print(f"Every image can be pulled, and {newest} has the newest base image and no package with a known vulnerability.")
+
+
+def findings_of(look: Callable[[str], Iterator[str]], tag: str) -> Iterator[str]:
+    """Yield the findings of a check, and another one if it could not run. An unexpected answer must not hide other findings."""
+    try:
+        yield from look(tag)
+    except (ReleaseError, ValueError, LookupError, AttributeError, TypeError, OSError) as error:
+        yield f"{tag}: a check could not run: {reason(error)}. Run the workflow again; its log has more."
 
 
 def published_tags(repository: str) -> list[str]:
@@ -53,7 +62,7 @@ def image_of(tag: str) -> str:
     line = rf"^  image: docker://(\S+@sha256:[0-9a-f]{{64}}) # {re.escape(tag)}$"
     found = re.search(line, run("git", "show", f"{tag}:action.yml"), re.MULTILINE)
     if found is None:
-        raise ReleaseError(f"action.yml at {tag} names no published image")
+        raise ReleaseError(f"action.yml at {tag} names no published image. Delete the release if release.yml has not made it")
     return found[1]
 
 
@@ -74,7 +83,7 @@ def image_that_cannot_be_pulled(tag: str) -> Iterator[str]:
 def old_base(tag: str) -> Iterator[str]:
     """Yield if the base image of a release has another digest today, or if the release does not say what its base image is."""
     image = image_of(tag)
-    annotations = json.loads(raw_manifest(image)).get("annotations", {})
+    annotations = json.loads(raw_manifest(image)).get("annotations") or {}
     name, digest = annotations.get(f"{BASE}.name"), annotations.get(f"{BASE}.digest")
     if not name or not digest:
         yield f"{tag}: `{image}` has no annotations `{BASE}.name` and `.digest`, so its age is unknown. Release a new version."
@@ -103,17 +112,25 @@ def vulnerable_packages(tag: str) -> Iterator[str]:
                 raise
         packages = json.loads(report.read_text())["dependencies"]
     for package in packages:
-        for known in package["vulns"]:
-            fixed = f"fixed in {', '.join(known['fix_versions'])}" if known["fix_versions"] else "not fixed yet"
+        known = [
+            f"{each['id']} ({'fixed in ' + ', '.join(each['fix_versions']) if each['fix_versions'] else 'not fixed yet'})"
+            for each in package["vulns"]
+        ]
+        if known:
             yield (
-                f"{tag}: {package['name']} {package['version']} has the known vulnerability {known['id']}, {fixed}. Check "
+                f"{tag}: {package['name']} {package['version']} has known vulnerabilities: {', '.join(known)}. Check "
                 "whether the action is affected, update the package with `make lock`, and release a new version."
             )
 
 
-def reason(error: ReleaseError) -> str:
-    """Return which program failed and the last line of its message, as code in Markdown. Print all of it for the log."""
-    print(error, file=sys.stderr)
-    what, _, message = str(error).partition(": ")
-    last_line = "".join(message.splitlines()[-1:]).replace("`", "'")
-    return f"`{what}: {last_line}`" if last_line else f"`{what}`"
+def reason(error: Exception) -> str:
+    """Return what failed and the last line of its message, as code in Markdown. Print all of it for the log.
+
+    No line of the log starts with the message: the runner would take one that starts with `::` for a command.
+    """
+    text = str(error) if isinstance(error, ReleaseError) else repr(error)
+    for line in text.splitlines():
+        print(f"| {line}", file=sys.stderr)
+    what, _, message = text.partition(": ")
+    last_line = "".join(message.splitlines()[-1:]).replace("`", "'")[-MAX_REASON:]
+    return f"`{what}: {last_line}`" if last_line else f"`{what[-MAX_REASON:]}`"

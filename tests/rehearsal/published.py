@@ -125,6 +125,6 @@ class Project:
         """Return the exit code of the check, and the lines that are passed on to the issue."""
         code = self.run_step("check", "Check")
         self.run_step("check", "Pass on the findings")
-        (findings,) = re.findall(r"\Afindings<<END\n(.*)END\n\Z", (self.folder / "output").read_text(), re.DOTALL)
+        (findings,) = re.findall(r"\Afindings<<END\n(.*)\nEND\n\Z", (self.folder / "output").read_text(), re.DOTALL)
         assert (self.folder / "summary").read_text() == findings
         return code, findings.splitlines()

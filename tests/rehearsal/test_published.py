@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from release.published import findings_of
 from tests.engine import ROOT, skip_or_fail
 from tests.rehearsal.published import Answer, Osv, Project, environment
 from tests.rehearsal.registry import need_registry_tools, registry
@@ -48,11 +49,18 @@ def several_at_once(project: Project) -> None:
     project.osv.status = 503
 
 
+def without_image(project: Project) -> None:
+    project.release("v1.10.1")
+    project.git("checkout", "--quiet", "v1.10.0", "--", "action.yml")
+    project.git("commit", "--quiet", "--message=Another image")
+    project.git("tag", "--force", "v1.10.1")
+
+
 def test_a_repository_without_a_published_release_passes(project: Project) -> None:
     project.release("v1.0.0", draft=True)
     project.delete("v1.0.0", "_manifests")
 
-    assert project.check() == (0, ["There is no published release yet."])
+    assert project.check() == (0, ["There is no published release of a version yet."])
 
 
 @pytest.mark.parametrize(
@@ -67,13 +75,14 @@ def test_a_repository_without_a_published_release_passes(project: Project) -> No
         (lambda project: project.release("v1.10.1", annotated=False), [r"v1\.10\.1: `\S+` has no annotations `\S+\.base\.name`"]),
         (
             lambda project: setattr(project.osv, "known", KNOWN),
-            [r"v1\.10\.0: idna 3\.6 has .* PYSEC-1, fixed in 3\.7\. ", r"v1\.10\.0: idna 3\.6 has .* PYSEC-2, not fixed yet\. "],
+            [r"v1\.10\.0: idna 3\.6 has known vulnerabilities: PYSEC-1 \(fixed in 3\.7\), PYSEC-2 \(not fixed yet\)\. "],
         ),
         (
             lambda project: setattr(project.osv, "status", 503),
-            [r"v1\.10\.0: a check failed, so its result is unknown: `pip-audit --strict failed: .*ServiceError`\. Run "],
+            [r"v1\.10\.0: a check could not run: `pip-audit --strict failed: .*ServiceError`\. Run "],
         ),
-        (several_at_once, [r"v1\.9\.0: \S+ cannot be pulled", r"v1\.10\.0: its base image", r"v1\.10\.0: a check failed"]),
+        (several_at_once, [r"v1\.10\.0: its base image", r"v1\.10\.0: a check could not run", r"v1\.9\.0: \S+ cannot be"]),
+        (without_image, [r"v1\.10\.1: a check could not run: `action.yml at v1\.10\.1 names no published image\. "]),
     ],
 )
 def test_all_findings_are_reported_together(project: Project, change: Callable[[Project], object], findings: list[str]) -> None:
@@ -86,6 +95,16 @@ def test_all_findings_are_reported_together(project: Project, change: Callable[[
     assert code == (1 if findings else 0)
     for line, pattern in zip(lines, [f"- {finding}" for finding in findings] or [re.escape(FINE)], strict=True):
         assert re.match(pattern, line), line
+
+
+def test_an_unexpected_answer_hides_no_finding() -> None:
+    def look(_: str) -> Iterator[str]:
+        yield "one"
+        raise AttributeError("::error::'NoneType' has no attribute 'get'\n" + "x" * 1000)
+
+    one, other = findings_of(look, "v1.0.0")
+
+    assert (one, other.partition(" `")[0], len(other) < 500) == ("one", "v1.0.0: a check could not run:", True)
 
 
 def test_a_check_that_cannot_ask_github_fails(project: Project) -> None:
@@ -116,7 +135,7 @@ def test_one_issue_lists_the_findings(
     request = (project.folder / "requests").read_text()
     assert request.splitlines()[:4] == ["api", "--method", *request_line]
     assert (f"title={title}\n" in request) == (request_line[0] == "POST")
-    assert f"body={findings or 'The check did not end.'}" in request
+    assert f"body={findings or 'The check did not finish.'}" in request
     assert "[The run](https://github.com/owner/name/actions/runs/7)" in request
 
 

@@ -108,6 +108,14 @@ def several_mistakes(clone: Clone) -> None:
             lambda clone: clone.git("push", "--quiet", "origin", "HEAD:refs/heads/release/v1.2.0"),
             ["The branch release/v1.2.0 exists on origin."],
         ),
+        (
+            lambda clone: clone.git("push", "--quiet", "origin", "HEAD:refs/heads/release"),
+            ["The branch release on origin prevents "],
+        ),
+        (
+            lambda clone: clone.git("push", "--quiet", "origin", "HEAD:refs/heads/release/v1.2.0/x"),
+            ["The branch release/v1.2.0/x on origin prevents "],
+        ),
         (lambda clone: clone.git("tag", "v1.2.0-rc.1"), []),
         (Clone.ran_ci, ["CI has not run on "]),
         (lambda clone: clone.ran_ci({**PASSED, "status": "in_progress"}), ["CI still runs on "]),

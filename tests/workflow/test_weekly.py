@@ -36,7 +36,7 @@ def test_before_the_first_release_it_passes(tmp_path: Path, examples_image: str)
     passed = run(tmp_path, examples_image, [{"tag_name": "v1.0.0", "draft": True}])
 
     assert passed.succeeded, passed.log
-    assert "There is no published release yet.\n" in passed.log
+    assert "There is no published release of a version yet.\n" in passed.log
     assert "Write the issue" not in passed.log
 
 
@@ -46,4 +46,4 @@ def test_a_finding_opens_an_issue(tmp_path: Path, examples_image: str) -> None:
     assert not failed.succeeded, failed.log
     (asked,) = failed.printed("asked of gh:")
     assert asked.startswith(f"api --method POST repos/{REPOSITORY}/issues --raw-field title=Weekly check: "), failed.log
-    assert "body=- v1.0.0: a check failed, so its result is unknown: " in asked
+    assert "body=- v1.0.0: a check could not run: " in asked
