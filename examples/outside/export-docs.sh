@@ -17,6 +17,7 @@ printf '%s\n' > "$settings" \
     'OUTPUT_ENV_FILE=outputs.env'
 
 rm -rf site outputs.env # of an earlier run
+unset failureReason jobId pageCount
 docker run --rm --env-file "$settings" --volume "$PWD:/workspace" --workdir /workspace "$image" &
 client=$!
 trap 'kill -TERM "$client" 2>/dev/null || :' INT TERM # docker passes it on to the action, which then ends by itself
@@ -36,8 +37,8 @@ case "${failureReason:-}" in
     too-few-pages) echo "Not published: the export has only ${pageCount:-too few} pages" >&2 ;;
     *) echo "Failed: $failureReason" >&2 ;;
 esac
-if [ "$code" -ne 0 ]; then
-    exit "$code"
+if [ "$code" -ne 0 ] || [ ! -d site ]; then
+    exit "$((code ? code : 1))"
 fi
 
 echo "Exported ${pageCount:-all} pages to site"

@@ -5,7 +5,7 @@ set -eu
 cd /srv/docs
 rm -rf site.new
 code=0
-docker run --rm --env-file /etc/export-docs.env --volume "$PWD:/workspace" --workdir /workspace \
+docker run --rm --env-file /etc/export-docs.env -e INPUT_SITE_PATH=site.new --volume "$PWD:/workspace" --workdir /workspace \
     ghcr.io/OWNER/docs-platform-action@sha256:DIGEST > export.log 2>&1 || code=$?
 if [ "$code" -ne 0 ]; then
     cat export.log >&2 # cron mails what a job prints

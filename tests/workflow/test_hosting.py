@@ -22,7 +22,16 @@ SERVERS = {
 NO_CACHE, FOR_EVER = "no-cache", "public, max-age=31536000, immutable"
 SITE = (
     *("index.html", "404.html", "guide.html", "guide/setup.html", "api/index.html", "faq.html", "faq/index.html", "v1.2.html"),
-    *("größe/a b+c.html", "robots.txt", "_next/static/app-1f2e.js", "notes.html.txt"),
+    *(
+        "größe/a b+c.html",
+        "robots.txt",
+        "_next/static/app-1f2e.js",
+        "notes.html.txt",
+        ".git/config",
+        ".well-known/security.txt",
+        "icons/logo.svg",
+        "100%.html",
+    ),
 )
 ANSWERS = {
     "/": "index.html",
@@ -42,6 +51,9 @@ ANSWERS = {
     "/v1.2/": "-> /v1.2",
     "/gr%C3%B6%C3%9Fe/a%20b%2Bc": "größe/a b+c.html",
     "/gr%C3%B6%C3%9Fe/a%20b%2Bc/": "-> /gr%C3%B6%C3%9Fe/a%20b+c",
+    "/icons/logo.svg": "icons/logo.svg",
+    "/.well-known/security.txt": ".well-known/security.txt",
+    "/.git/config": "404.html",
     "/robots.txt": "robots.txt",
     "/_next/static/app-1f2e.js": "_next/static/app-1f2e.js",
     **dict.fromkeys(
@@ -72,7 +84,7 @@ def server(request: pytest.FixtureRequest, site: Path, examples_image: str) -> I
     settings = settings.replace("listen 80;", f"listen 127.0.0.1:{port};").replace("*:80>", f"*:{port}>")
     folder = f"/etc/{name.replace('Apache', 'apache2')}/sites-enabled"
     run = f'rm -f {folder}/*; printf %s "$SETTINGS" > {folder}/docs.conf; {SERVERS[name]}'
-    options = ["--detach", "--network=host", f"--label={LABEL}", f"--volume={site}:/srv/docs:ro"]
+    options = ["--detach", "--network=host", f"--label={LABEL}", f"--volume={site}:/srv/docs/site:ro"]
     options += [f"--env=ADDRESS=127.0.0.1:{port}", f"--env=SETTINGS={settings}"]
     container = docker("run", *options, examples_image, "sh", "-ec", run).strip()
     try:
@@ -95,7 +107,7 @@ def wait_until_open(port: int, container: str) -> None:
 
 def test_the_example_has_the_settings_of_the_page() -> None:
     (settings,) = blocks_of(PAGE, "## nginx", "nginx")
-    locations = settings.partition("root /srv/docs;\n")[2].removesuffix("}\n")
+    locations = settings.partition("root /srv/docs/site;\n")[2].removesuffix("}\n")
     example = (ROOT / "examples" / "serve-with-nginx.yml").read_text("utf-8")
 
     assert locations.replace(" ", "").strip() in example.replace(" ", "")
@@ -137,6 +149,7 @@ FUNCTION = {
     "/a.b/page": "/a.b/page.html",
     "/robots.txt": "/robots.txt",
     "/.well-known/security.txt": "/.well-known/security.txt",
+    "/.well-known/apple-app-site-association": "/.well-known/apple-app-site-association",
     "/_next/static/app-1f2e.js": "/_next/static/app-1f2e.js",
     "/font.woff2": "/font.woff2",
     "//example.org/": "-> //example.org",

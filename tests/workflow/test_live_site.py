@@ -56,13 +56,13 @@ class Site:
     def __init__(self, act: Act, platform: Simulator, host: Host) -> None:
         self._act, self._platform, self.host = act, platform, host
 
-    def publish(self, *, removed: int = 0, broken: bool = False, first: bool = False) -> WorkflowRun:
+    def publish(self, *, removed: int = 0, broken: bool = False, first: bool = False, host: str | None = None) -> WorkflowRun:
         files = site_files(domain=DOMAIN, pages=PAGES, change=SiteChange(removed=removed))
-        files["sitemap.xml"] = files["sitemap.xml"].replace(f"https://{DOMAIN}".encode(), self.host.url.encode())
+        files["sitemap.xml"] = files["sitemap.xml"].replace(f"https://{DOMAIN}".encode(), (host or self.host.url).encode())
         if broken:
             del files["assets/site.css"]
         self._platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(files, "tar.gz")))
-        variables = {**UPLOAD, "DOCS_SITE_URL": self.host.url}
+        variables = {**UPLOAD, "DOCS_SITE_URL": f"{self.host.url}/"}
         started = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}} if first else {}
         environment = {"AWS_ENDPOINT_URL": self.host.storage.meta.endpoint_url}
         run = functools.partial(self._act.run, "upload-and-check.yml", self._platform)
@@ -93,10 +93,12 @@ def test_broken_links_and_addresses_that_do_not_answer_are_errors(site: Site) ->
     broken = site.publish(broken=True, removed=1)
     site.host.cached = {f"{LAST}.html": b"an old page"}
     cached = site.publish(removed=1)
+    elsewhere = site.publish(host="http://other.invalid")
 
     for run, line, error in (
         (without_function, f"[404] {site.host.url}/guides/page-2\n", "The site is published, but not all of its addresses work"),
         (broken, "[404] assets/site.css\n", "Nothing was uploaded. The site has broken links"),
+        (elsewhere, "", f"The sitemap has no address on {site.host.url}"),
         (cached, f"[200] {site.host.url}/{LAST}\n", "1 removed pages are neither missing (404, 410) nor redirected"),
     ):
         assert not run.succeeded, run.log
