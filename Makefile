@@ -71,7 +71,7 @@ quick: check-python  ## check style, types, imports and pages, and run the unit 
 # another one, the slow tests of modules run only on it, the unit tests on both, and the rest on the other. There, the table of faults
 # fills the time in which the workflow tests wait for act.
 SLOW := tests/wording $(filter-out %/test_faults.py,$(wildcard tests/scenarios/test_*.py)) tests/fuzz
-test: lint $(DRAWING) $(AUDIT)  ## check and test everything, in five minutes; REQUIRE_ENGINE=1 makes a missing container engine a failure
+test: lint $(DRAWING) $(AUDIT)  ## check and test everything, in a quarter of an hour with an engine; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -z "$$python" ]; then \
 		$(PYTEST) $(COVERAGE); \
 	else \
