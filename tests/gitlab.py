@@ -34,7 +34,7 @@ class Pipeline:
     """A pipeline whose jobs run one by one. `images` replace those of the jobs, `variables` are the project's."""
 
     def __init__(self, text: Mapping[str, Any], *, folder: Path, images: Mapping[str, str], variables: Mapping[str, str]) -> None:
-        self._text, self._images, self._variables = text, images, dict(variables)
+        self._text, self._images, self._variables = text, images, variables
         self._folder = folder
         self.label = f"{LABEL}={folder.name}"
 
@@ -86,9 +86,6 @@ class Pipeline:
         log, _ = process.communicate(timeout=300)
         if "after_script" in self.job(name):
             self.start(name, "after_script").communicate(timeout=60)
-        report = self.project(name) / self.job(name).get("artifacts", {}).get("reports", {}).get("dotenv", "none")
-        if report.exists():
-            self._variables |= dict(line.split("=", 1) for line in report.read_text().splitlines())
         return process.returncode, without_key(log)
 
     def run(self, name: str) -> tuple[int, str]:
