@@ -18,7 +18,7 @@ TEST_WORKFLOWS := tests/*/workflows/*.yml
 # three more than the processors, because tests also wait
 WORKERS ?= $(shell expr `nproc` + 3)
 
-.PHONY: help installed demo wording quick check-python test test-on-image-python test-modules fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
+.PHONY: help installed demo wording reference quick check-python test test-on-image-python test-modules fuzz bench pictures release-dry-run release-rehearsal lint format simulator lock clean
 
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
 
@@ -63,6 +63,9 @@ demo: $(DEMO)  ## run the action on the simulator and show its log and outputs: 
 
 wording: $(INSTALLED)  ## rewrite the pages of tests/wording, which have each error and some whole runs
 	@$(BIN)/python -m tests.wording
+
+reference: $(INSTALLED)  ## rewrite the tables of docs/reference.md, which are those of action.yml
+	@$(BIN)/python -m docs.reference
 
 quick: check-python  ## check style, types, imports and pages, and run the unit tests, in half a minute
 	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit tests/wording

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
+from docs import reference
 from docs.pages import markdown_pages
 from docs_platform_action.bundle.plan import compare
 from docs_platform_action.errors import ActionError, Cancelled
-from docs_platform_action.inputs.settings import PLATFORM_MODES, Mode
+from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.inputs.table import INPUTS, Input
 from docs_platform_action.job import Delivered, Job
 from docs_platform_action.models import AgentJob, Bundle, Deployment, Downloaded, ExportJob
@@ -32,7 +33,6 @@ RESULT_KEYS = (
     *("prLink", "repository", "ref", "model", "createdAt", "archivedAt"),
     *("durationSeconds", "failureReason", "message"),
 )
-TYPES = {str: "string", Mode: "string", int: "number", bool: "boolean", dict: "object"}
 FAILURE_REASONS = (
     *("invalid-input", "not-deployed", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "too-few-pages"),
     *("too-many-removed", "no-pull-request", "timeout", "unavailable", "bad-response", "start-unconfirmed", "download-failed"),
@@ -117,14 +117,19 @@ def test_the_outputs_of_action_yml_are_what_a_run_can_write() -> None:
     assert {*OUTPUTS_OF_ONE_JOB} <= written - {"results"} <= {*RESULT_KEYS}
 
 
-def test_a_job_in_results_has_the_promised_keys_and_the_types_of_the_reference() -> None:
-    shown = rows(REFERENCE, "Results")
+def test_a_job_in_results_has_the_promised_keys_and_types_and_the_reference_names_all() -> None:
+    section = REFERENCE.partition("\n### Results\n")[2].partition("\n## ")[0]
+    types: dict[str, type] = {}
 
     for job in JOBS:
         result = job.result(0.0)
         assert tuple(result) == RESULT_KEYS
-        types = {name: TYPES[type(value)] for name, value in result.items() if value is not None}
-        assert {name: shown[name][1] for name in types} == types
+        types |= {name: type(value) for name, value in result.items() if value is not None}
+
+    assert {*types} == {*RESULT_KEYS}
+    assert {name for name in types if types[name] is int} == {"pageCount", "bundleSize", "durationSeconds"}
+    assert {name for name in types if types[name] not in {str, Mode, int}} == {"changed", "changes"}
+    assert {*RESULT_KEYS} <= {*re.findall("`([^`]+)`", section), *rows(REFERENCE, "Outputs")}
 
 
 def test_the_failure_reasons_are_those_of_the_contract_and_the_reference_has_a_remedy_for_each() -> None:
@@ -133,39 +138,14 @@ def test_the_failure_reasons_are_those_of_the_contract_and_the_reference_has_a_r
     assert {*rows(README, "When it fails")} < {*FAILURE_REASONS}
 
 
-def described(about: dict[str, str]) -> tuple[str, str]:
-    """Return the modes that start a description, and the description as the reference has it.
-
-    The modes are left out where they hold for all of the text, and `docs/page.md` becomes a link.
-    """
-    text = about["description"].strip()
-    start = re.match(r"Modes? `\w+`(?:(?:, | and )`\w+`)*: ", text)
-    modes = ", ".join(re.findall(r"`(\w+)`", start[0])) if start else "all"
-    if start and "Mode `" not in text[start.end() :]:
-        text = text[start.end()].upper() + text[start.end() + 1 :]
-    linked = re.sub(r"docs/([\w-]+)\.md(#([\w-]+))?", link, text)
-    return modes, linked.replace("(reference.md#", "(#")
+def test_the_tables_of_the_reference_are_those_of_action_yml() -> None:
+    assert reference.page() == REFERENCE, "run `make reference`"
 
 
-def link(found: re.Match[str]) -> str:
-    return f"[{(found[3] or found[1]).replace('-', ' ')}]({found[1]}.md{found[2] or ''})"
+def test_the_reference_has_all_exit_codes_and_all_failure_reasons() -> None:
+    exit_codes = REFERENCE.partition("\n## Exit codes\n")[2].partition("\n## ")[0]
 
-
-def test_the_reference_describes_inputs_and_outputs_as_action_yml_does() -> None:
-    defaults = {row.name: "required" if row.required_in == PLATFORM_MODES else row.default for row in INPUTS}
-    inputs = [(defaults[row.name], described(ACTION["inputs"][row.name])[1]) for row in INPUTS]
-    outputs = [described(about) for about in ACTION["outputs"].values()]
-
-    assert [(row[1].strip("`"), row[3]) for row in rows(REFERENCE, "Inputs").values()] == inputs
-    assert [row[2] for row in rows(REFERENCE, "Inputs").values()] == ["", *(", ".join(row.modes) for row in INPUTS[1:])]
-    assert [(row[1], row[3]) for row in rows(REFERENCE, "Outputs").values()] == outputs
-
-
-def test_the_reference_has_all_keys_of_results_all_exit_codes_and_all_failure_reasons() -> None:
-    exit_codes = re.findall(r"^\| (\d+) \|", REFERENCE, flags=re.MULTILINE)
-
-    assert tuple(rows(REFERENCE, "Results")) == RESULT_KEYS
-    assert [int(code) for code in exit_codes] == [0, 1, *(128 + number for number in SIGNALS)]
+    assert [int(code) for code in re.findall(r"\d+", exit_codes)] == [0, 1, *(128 + number for number in SIGNALS)]
     assert tuple(rows(REFERENCE, "Failure reasons")) == FAILURE_REASONS
 
 
