@@ -25,16 +25,16 @@ NETWORK: Final = Advice(
     remedy="Check the platform's status page and run the workflow again, or allow more time with `outage-tolerance`.",
 )
 TOO_MANY: Final = Advice(
-    cause="This organization's workflows send more requests or start more jobs than the platform allows, or a quota is used up.",
+    cause="The platform allows fewer requests or jobs at once, or a quota is used up.",
     remedy="Lower `max-parallel`, raise `poll-interval` or `outage-tolerance`, or wait until the quota allows more exports.",
 )
 NOT_READY: Final = Advice(
-    cause="The platform has not finished the export's bundle, although it reports the export as completed.",
+    cause="The platform has not finished the bundle of the completed export.",
     remedy="Allow more time with `outage-tolerance`.",
 )
 IN_FRONT: Final = Advice(
-    cause="Something in front of the API, such as bot protection, a gateway or a login page, responded or changed the response.",
-    remedy="Run the workflow again. If it fails the same way, ask the operator of the platform or network to allow this runner.",
+    cause="Something in front of the API responded, such as bot protection, a gateway or a login page.",
+    remedy="Run the workflow again. If it fails the same way, ask the platform's or network's operator to allow this runner.",
 )
 WRONG_ADDRESS: Final = Advice(
     cause=f"{IN_FRONT['cause']} Or `base-url` is not the API's own address.",
@@ -45,15 +45,15 @@ NOT_THE_API: Final = Advice(
     remedy="Check `base-url`. If it is right, report this to the platform with the time of the request.",
 )
 ECHOED_KEY: Final = Advice(
-    cause="The platform, or something in front of it, copies the admin key from the request into its response.",
-    remedy="Report it to the platform, and replace the key: it may be wherever the platform writes such values.",
+    cause="The platform, or something in front of it, copies the admin key into its response.",
+    remedy="Report it to the platform, and replace the key.",
 )
 UNREACHABLE: Final = Advice(
-    cause="The host or port in `base-url` is mistyped, or the platform or the network between it and this runner is down.",
+    cause="`base-url` is mistyped, or the platform or the network between it and this runner is down.",
     remedy="Check `base-url` and the platform's status page, and run the workflow again.",
 )
 GITHUB_DOWN: Final = Advice(
-    cause="GitHub or the network is down, or this repository's workflows send more requests than GitHub allows.",
+    cause="GitHub or the network is down, or the repository's workflows exceed GitHub's rate limit.",
     remedy="Check GitHub's status page and run the workflow again, or allow more time with `commit-timeout`.",
 )
 GITHUB_PERMISSIONS: Final = Advice(
@@ -62,12 +62,12 @@ GITHUB_PERMISSIONS: Final = Advice(
 )
 
 DENIED: Final = Advice(
-    cause=f"The container is not allowed to write there. Likely causes: {DENIED_BY}.",
-    remedy="With SELinux, label the runner's work folder for containers (`chcon -R -t container_file_t`). "
-    "With user namespaces, give write access to the user that the container's root is mapped to.",
+    cause=f"The container may not write there. Likely causes: {DENIED_BY}.",
+    remedy="SELinux: label the runner's work folder (`chcon -R -t container_file_t`). "
+    "User namespaces: give write access to the user that the container's root is mapped to.",
 )
 NO_THREADS: Final = Advice(
-    cause="The runner or its container has reached its limit of processes and threads.",
+    cause="The runner or its container has reached its limit of processes.",
     remedy="Raise the limit (`--pids-limit`, `ulimit -u`), or lower `max-parallel`.",
 )
 
@@ -134,9 +134,7 @@ class Forbidden(ActionError):
 
     failure_reason = "forbidden"
     default_cause = "The organization has no Enterprise plan, the key lacks a permission, or this runner's IP address is blocked."
-    default_remedy = (
-        "Check the plan, the key's permissions and the allowed addresses in the dashboard, then run the workflow again."
-    )
+    default_remedy = "Check all three in the dashboard, then run the workflow again."
 
 
 class NotFound(ActionError):
@@ -149,9 +147,7 @@ class Rejected(ActionError):
     """The API returned any other 4xx that is not temporary."""
 
     failure_reason = "rejected"
-    default_remedy = (
-        "Correct the step's inputs if they caused it. Otherwise report it to the platform, with the time of the request."
-    )
+    default_remedy = "Correct the inputs if they caused it. Otherwise report it to the platform, with the time of the request."
 
 
 class JobFailed(ActionError):
@@ -164,7 +160,6 @@ class TooFewPages(ActionError):
     """The export finished with fewer pages than `min-pages`, or their number is unknown."""
 
     failure_reason = "too-few-pages"
-    default_cause = "Either pages are missing, or `min-pages` is too high."
     default_remedy = "If pages are missing, fix the site and export it again. If the number is right, lower `min-pages`."
 
 
@@ -176,7 +171,7 @@ class TooManyRemoved(ActionError):
         "The export is incomplete or an earlier one, pages were renamed, or `compare-with` is another site's manifest."
     )
     default_remedy = (
-        "If these pages should disappear, raise `max-removed` and publish this export. If not, fix the site and export it again."
+        "If these pages may disappear, raise `max-removed` and publish this export. If not, fix the site and export it again."
     )
 
 
@@ -184,7 +179,7 @@ class NoPullRequest(ActionError):
     """The job ended without a pull request, and `require-pr` asks for one."""
 
     failure_reason = "no-pull-request"
-    default_cause = "The agent changed no file, could not open a pull request, or was archived before it did."
+    default_cause = "The agent changed no file, could not open one, or was archived before that."
     default_remedy = "Read the agent's session on the platform. Remove `require-pr` if a run without a pull request is fine."
 
 
@@ -217,8 +212,8 @@ class StartUnconfirmed(ActionError):
 
     failure_reason = "start-unconfirmed"
     default_remedy = (
-        "The request was not sent again. Check the dashboard: if the export is running, collect it with `mode: collect` and its "
-        "`job-id`; if not, run the workflow again."
+        "The request was not sent again. If the dashboard shows that the export is running, collect it with `mode: collect` and "
+        "its `job-id`. If not, run the workflow again."
     )
 
 

@@ -141,7 +141,7 @@ def _proxies_for(url: str) -> dict[str, str]:
     try:
         return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
     except UnicodeError as error:
-        cause = "The value of NO_PROXY in the environment contains characters that no host name contains."
+        cause = "NO_PROXY contains characters that no host name has."
         raise UnusableServerError(cause=cause, remedy="Correct NO_PROXY.") from error
 
 

@@ -33,8 +33,8 @@ _RUNNER_DISK: Final = Advice(
     remedy="Fix the runner and run the workflow again.",
 )
 _ENV_FILE: Final = Advice(
-    cause="Its folder does not exist, is full, or does not allow writing; or the path is a folder or is mounted by itself.",
-    remedy="Set OUTPUT_ENV_FILE to a file in an existing folder, such as the workspace. `~` and variables are not expanded.",
+    cause="Its folder is missing, full or read-only; or the path is a folder, or mounted by itself.",
+    remedy="Set it to a file in an existing folder, such as the workspace. `~` and variables are not expanded.",
 )
 
 

@@ -61,7 +61,7 @@ INPUTS: Final[tuple[Inputs, ...]] = (
     *({"wait": "x"}, {"start_options": "{"}, {"start_options": '{"domain": "other.example.com"}'}),
     *({"max_parallel": "0"}, {"min_pages": "0"}, {"poll_interval": "45s"}),
     {"job_id": "aj_1", "project_id": "prj_1"},
-    *({"commit": "main"}, {"commit": COMMIT}),
+    {"commit": "main"},
     {**COLLECT, **SEVERAL},
     {**UNPACK, "bundle_path": "missing.tar.gz", "bundle_sha256": "sha256:0"},
     *({"export_version": "v1"}, {"min_pagse": "100"}),
@@ -76,7 +76,7 @@ INPUTS: Final[tuple[Inputs, ...]] = (
 """Inputs that are refused, besides those of a good export."""
 
 START: Final = (
-    Fault(status=401, json={"error": "an example of a reason"}),
+    Fault(status=401, json={"error": "invalid token"}),
     Fault(status=403, json={}),
     Fault(status=403, **HTML),
     Fault(**HTML),
@@ -180,8 +180,8 @@ def page() -> str:
 _INTRODUCTION: Final = """\
 # Errors
 
-Each error once, by `failureReason`: the fact, below it its details, and below the facts that share them the likely cause and the
-remedy. What stands further above is shortened. Written by `make wording`.
+Each error once: its facts and details, the likely cause and the remedy. What stands further above is shortened. Written by `make
+wording`.
 """
 
 
@@ -200,15 +200,21 @@ def _lines(groups: Groups) -> Iterator[str]:
 
 
 def _each_once(lines: Iterable[str]) -> Iterator[str]:
-    """Shorten a text that stands further above, if it is long: a whole line, or the beginning that many have."""
+    """Shorten long sentences that stand further above, if only names differ, and the beginning of errors about one input."""
     seen: set[str] = set()
     for line in lines:
-        beginning = re.match("(No successful response|Invalid input )(?: for .*?(?=Last error))?", line.strip())
-        text, rest = (beginning[1], line.strip()[beginning.end() :]) if beginning else (line.strip(), "")
-        indentation = line[: len(line) - len(line.lstrip())]
-        is_shortened = text in seen and (len(text.split()) > 3 or rest)
-        seen.add(text)
-        yield f"{indentation}{' '.join(text.split()[: 0 if rest else 2])}…{rest}" if is_shortened else line
+        indentation, text = re.fullmatch(r"(\s*)(.*?)\s*", line).groups()
+        sentences = re.split(r"(?<=\.) (?=[A-Z`])|(?<=^Invalid input) ", text)
+        known = [re.sub(r'for \S+ s|"[^"]*"|https:\S+|se_\w+|export-finished', "", sentence) for sentence in sentences]
+        is_known = [(len(key.split()) > 3 or key == "Invalid input") and key in seen for key in known]
+        seen.update(known)
+        if all(is_known):
+            yield f"{indentation}{' '.join(text.split()[:2])}…"
+        elif any(is_known):
+            parts = ["…" if known else sentence for sentence, known in zip(sentences, is_known, strict=True)]
+            yield indentation + " ".join(parts).replace("… ", "…")
+        else:
+            yield line
 
 
 def _shown(text: str, folder: str) -> str:

@@ -51,7 +51,6 @@ RUNS: Final = {
     "A site is delivered": Run(
         inputs={**SITE, "bundle-path": "docs.tar.gz", "values-file": "values.yaml"},
         options={"export_seconds": 80, "job_ids": ["se_1"]},
-        with_summary=True,
     ),
     "The platform and the storage have an outage": Run(inputs=SITE, plan=_troubled, options={"asset_bytes": 2 * 1024**2}),
     "A merged commit": Run(
@@ -60,7 +59,13 @@ RUNS: Final = {
         options={"export_seconds": 20, "job_ids": ["se_1"]},
     ),
     "The next export, compared with the published site": Run(
-        inputs={**SITE, "compare-with": MANIFEST, "changes-path": "changes.json", "max-removed": "20%"},
+        inputs={
+            **SITE,
+            "values-file": "values.yaml",
+            "compare-with": MANIFEST,
+            "changes-path": "changes.json",
+            "max-removed": "20%",
+        },
         options={"job_ids": ["se_1", "se_2"], "pages": 6},
         change=SiteChange(added=1, changed=2, removed=1),
         with_summary=True,

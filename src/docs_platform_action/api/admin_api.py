@@ -188,7 +188,7 @@ class AdminApi:
             raise BadResponse(
                 f"the platform returned the job of {first.domain} for this domain, too",
                 cause=IN_FRONT["cause"],
-                remedy="Check the dashboard to see whether this domain is exported, too, and report this to the platform.",
+                remedy="Check the dashboard for an export of this domain, and report this to the platform.",
             )
         return started
 

@@ -155,10 +155,10 @@ class Answer(Generic[T]):
         if self.response.is_web_page:
             return kind(f"the API returned a web page instead of JSON, {format_status(status)}", **in_front)
         if status == 409 and is_start:
-            cause = "Another workflow run, or somebody on the dashboard, has started an export of this domain that has not ended."
+            cause = "Another workflow run, or somebody on the dashboard, has started it."
             running = read_job_id(body) or (read_job_id(body.get("error")) if isinstance(body, dict) else None)
             inputs = f"`{inputs_to_collect(running)}`" if running else f"`{inputs_to_collect('ID')}` (the dashboard shows the ID)"
-            remedy = f"Wait until it has ended and run the workflow again, or collect it with {inputs}."
+            remedy = f"Run the workflow again when it has ended, or collect it with {inputs}."
             summary = "an export of this domain is already running on the platform (409)"
             return kind(summary, details=self._quotes, cause=cause, remedy=remedy)
         if status == 404:
@@ -170,10 +170,10 @@ class Answer(Generic[T]):
         cause = "The job ID is wrong, or the platform has deleted the job."
         remedy = "Compare the ID with the dashboard. To export again, use `mode: export` without `job-id`."
         if self.call.is_start:
-            cause = "The domain is mistyped, is no longer deployed, or belongs to a different organization than the key."
+            cause = "The domain is mistyped, no longer deployed, or of another organization than the key."
             remedy = "Compare `domain` with the dashboard."
         elif job.has_ended:
-            summary, cause = f"the export {job.job_id} was deleted (404)", "The job is completed, but its export was deleted."
+            summary, cause = f"the completed export {job.job_id} was deleted (404)", ""
             remedy = "Export again."
         elif self.has_answered:
             summary, cause = f"the platform no longer knows the job {job.job_id} (404)", "The platform has deleted or lost it."
@@ -185,8 +185,8 @@ class Answer(Generic[T]):
 
     def _wrong_base_url(self, kind: type[ActionError], reason: str, cause: str = "", remedy: str = "") -> ActionError:
         details = self._quotes or (f"The response is not the API's JSON ({self.response.description}).",)
-        cause = cause or "The address is mistyped, its path prefix is missing or wrong, or it is the dashboard's address."
-        remedy = f"{remedy or 'Look up the API address in the documentation of the platform.'} The request was sent to "
+        cause = cause or "The address or its path prefix is wrong, or it is the dashboard's address."
+        remedy = f"{remedy or 'Look up the API address in the platform documentation.'} The request went to "
         remedy += f"{self.client.base_url}{self.call.request.url}."
         return kind(f"`base-url` is probably wrong: {reason}", details=details, cause=cause, remedy=remedy)
 

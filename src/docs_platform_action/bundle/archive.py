@@ -285,6 +285,6 @@ def _content(read: Callable[[int], Chunk], size: int) -> Iterator[Chunk]:
         with _damage_explained():
             chunk = read(min(CHUNK_BYTES, size))
         if not chunk:
-            raise damaged("The archive ends in the middle of a file: a part is missing.")
+            raise damaged("The archive ends in the middle of a file.")
         size -= len(chunk)
         yield chunk

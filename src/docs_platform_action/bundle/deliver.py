@@ -191,10 +191,7 @@ class Delivery:
             html_files = pluralize(tree.html_files, "`.html` file")
             raise TooFewPages(
                 f"the bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
-                details=(
-                    "The `.html` files in the bundle were counted, because no `pageCount` is known.",
-                    "Nothing was published.",
-                ),
+                details=("They were counted because no `pageCount` is known. Nothing was published.",),
             )
 
     def _plan(self, files: Mapping[bytes, bytes]) -> None:

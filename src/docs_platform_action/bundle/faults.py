@@ -13,7 +13,7 @@ STORAGE_UNREACHABLE: Final = Advice(
     remedy="Allow the runner to reach the storage's host, or run the workflow again.",
 )
 STORAGE_REFUSED: Final = Advice(
-    cause="The storage denies access to this runner, or the platform's links expire before they can be used.",
+    cause="The storage denies access to this runner, or links expire too early.",
     remedy="Allow the runner's address at the storage, or report it to the platform.",
 )
 BUNDLE_GONE: Final = Advice(
@@ -21,8 +21,8 @@ BUNDLE_GONE: Final = Advice(
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 LINK_INTERCEPTED: Final = Advice(
-    cause="Something other than the storage responded, such as a login page or a gateway, or compressed the bundle on the way.",
-    remedy="To see what responds, open the `bundleUrl` of a run without `bundle-path` and `site-path` from the runner's network.",
+    cause="Something other than the storage responded, such as a login page or a gateway, or changed the bundle.",
+    remedy="To see what responds, open the `bundleUrl` of a run without `site-path` from the runner's network.",
 )
 BUNDLE_CHANGED: Final = Advice(
     cause="The bundle was replaced during the download, or something between the storage and this runner changes it.",
@@ -40,12 +40,12 @@ DISK_FAULTY: Final = Advice(
     cause="The runner's disk is faulty, or another process is using it.", remedy="Fix the runner and run the workflow again."
 )
 PATH_SHARED: Final = Advice(
-    cause="Another process on the runner, or an earlier step that still runs, uses the same path. Its files were not changed.",
-    remedy="Use a path that nothing else writes to, and run the workflow again.",
+    cause="Another process or an earlier step uses the same path. Its files were not changed.",
+    remedy="Use a path that nothing else writes to.",
 )
 
 UNUSABLE_FILE: Final = (  # the cause and the remedy if the archive has the right SHA-256
-    "The archive was damaged or not a bundle when its SHA-256 was taken, or was changed while it was unpacked.",
+    "The archive was no bundle when its SHA-256 was taken, or was changed meanwhile.",
     "Use another archive, or export the site again.",
 )
 
@@ -67,7 +67,7 @@ def unsafe(fact: str) -> InvalidBundle:
     return InvalidBundle(
         "the bundle cannot be opened safely",
         details=(fact,),
-        cause="The archive was not made by the platform, or the site contains something that cannot be delivered as files.",
+        cause="The archive was not made by the platform, or the site contains something that cannot be a file.",
         remedy="If the site's sources cause it, fix them and export again; otherwise report it to the platform.",
     )
 
@@ -86,6 +86,6 @@ def not_an_archive(fact: str) -> InvalidBundle:
     """Return the failure for a file of another kind."""
     return InvalidBundle(
         "the bundle is not an archive that can be opened",
-        details=(fact, "Supported are zip, and tar without compression or with gzip, bzip2 or xz."),
-        cause="This is something other than the bundle, or the platform now packs its bundles in another format.",
+        details=(fact, "Supported are zip and tar, plain or with gzip, bzip2 or xz."),
+        cause="This is not the bundle, or the platform now packs bundles in another format.",
     )

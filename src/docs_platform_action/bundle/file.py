@@ -54,7 +54,7 @@ class BundleFile(io.RawIOBase):
             raise InvalidBundle(
                 "the archive is not the one of `bundle-sha256`",
                 details=(f"SHA-256 of {quoted(self._name)}: {found}.", f"Expected: {self._expected}."),
-                cause="The archive was replaced, changed or cut off on its way, or `bundle-sha256` belongs to another one.",
+                cause="The archive was replaced or changed, or `bundle-sha256` belongs to another one.",
                 remedy="Take the archive and its SHA-256 from the same run. Nothing was unpacked.",
             )
         return Downloaded(size=self._file.tell(), sha256=found)

@@ -112,7 +112,7 @@ class Tree:
         if not (real + b"/").startswith(top + b"/"):
             raise unsafe(f"{subject} leads outside the folder.")
         if (above + b"/").startswith(real + b"/"):
-            raise unsafe(f"{subject} is part of a loop: it leads to a folder that it is in.")
+            raise unsafe(f"{subject} leads to a folder that it is in.")
         return real[len(top) + 1 :]
 
     def _make_folder(self, path: str) -> None:
@@ -223,7 +223,7 @@ def path_of(name: str) -> str:
         raise unsafe(f"{subject} contains '..', which leads outside the folder.")
     path = "/".join(parts)
     if any(len(part.encode()) > MAX_PART_BYTES for part in parts):
-        raise unsafe(f"{subject} has a part longer than {MAX_PART_BYTES} bytes, the maximum of most file systems.")
+        raise unsafe(f"{subject} has a part longer than {MAX_PART_BYTES} bytes, the usual maximum.")
     return path
 
 
@@ -233,7 +233,7 @@ def _check_text(text: str, subject: str) -> None:
     if UNUSABLE.search(text) or "\\" in text:
         raise unsafe(f"{subject} contains a backslash, a control character, or bytes that are not UTF-8.")
     if len(text.encode()) > MAX_PATH_BYTES:
-        raise unsafe(f"{subject} is longer than {MAX_PATH_BYTES:,} bytes, the maximum that S3 can store.")
+        raise unsafe(f"{subject} is longer than {MAX_PATH_BYTES:,} bytes, the maximum of S3.")
 
 
 def _taken(path: str) -> InvalidBundle:

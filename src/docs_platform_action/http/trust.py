@@ -13,8 +13,8 @@ from urllib3.util import parse_url
 from ..errors import ActionError
 
 _PROXY_FORM: Final = (
-    "Write HTTPS_PROXY as http://user:password@host:port, with special characters percent-encoded, or without user and password "
-    "if the proxy needs none. If the host can be reached without a proxy, add it to NO_PROXY."
+    "Write HTTPS_PROXY as http://user:password@host:port, percent-encoded, or as http://host:port. "
+    "If the host can be reached without a proxy, add it to NO_PROXY."
 )
 
 
@@ -46,8 +46,8 @@ def untrusted_certificate(error: ssl.SSLCertVerificationError, *, is_proxy_error
     else:
         cause = "No trusted authority has signed the certificate. It may come from a private authority."
         remedy = (
-            "Pass the private authority's certificate (PEM) with `ca-bundle`. If `ca-bundle` is set already, it holds "
-            "another authority, or the server does not send its intermediate certificate: add that certificate to the file."
+            "Pass the private authority's certificate (PEM) with `ca-bundle`. If it is set already, it holds another authority, "
+            "or lacks an intermediate certificate that the server does not send."
         )
     details = (f"TLS reported: {error.verify_message.rstrip('.')}.",)
     return UnusableServerError(f"the certificate of {server} is not trusted", details=details, cause=cause, remedy=remedy)
@@ -59,7 +59,7 @@ def check_proxy(address: str) -> str:
     if re.match(r"socks[0-9a-z]*://", url, re.IGNORECASE):
         raise UnusableServerError(
             "{server} cannot be reached through a SOCKS proxy",
-            cause="An environment variable (ALL_PROXY or HTTPS_PROXY) names a SOCKS proxy. SOCKS proxies are not supported.",
+            cause="HTTPS_PROXY (or ALL_PROXY) names a SOCKS proxy, which is not supported.",
             remedy="Set HTTPS_PROXY to an HTTP proxy. If the host can be reached without a proxy, add it to NO_PROXY.",
         )
     with contextlib.suppress(LocationParseError):
@@ -71,7 +71,7 @@ def check_proxy(address: str) -> str:
             return url
     raise UnusableServerError(
         details=("The proxy address in the environment is not valid.",),
-        cause="The value of HTTPS_PROXY (or ALL_PROXY) is not the address of an HTTP proxy.",
+        cause="HTTPS_PROXY (or ALL_PROXY) is not the address of an HTTP proxy.",
     )
 
 

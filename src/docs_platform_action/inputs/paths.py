@@ -27,7 +27,7 @@ def resolve(value: str, roots: Sequence[Path]) -> OutputPath:
     workspace, *others = [root.resolve() for root in roots]
     root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
     if root is None:
-        reason = "outside the workspace, so it is not shared with the container; use a path inside the workspace"
+        reason = "outside the workspace, and would be lost; use a path inside the workspace"
         raise ValueError(f"{quoted(value)} leads to {quoted(str(path))}, which is {reason}")
     # a container cannot know where the temporary folder is on the runner, so that name is the container's own
     return OutputPath(path=path, root=root, name=str(path.relative_to(workspace)) if root == workspace else str(path))

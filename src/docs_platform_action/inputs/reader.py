@@ -127,7 +127,7 @@ class Reader:
             errors.append(("max-poll-interval", error))
         if mode == Mode.EXPORT and self._is_set("job-id"):
             question = ". Did you mean `mode: agent`?" if self._is_set("project-id") else ""
-            error = f"mode `export` starts a new job; to use the one with this ID, set `mode: collect`{question}"
+            error = f"mode `export` starts a new job; to collect this one, set `mode: collect`{question}"
             errors.append(("job-id", error))
         if mode in {Mode.COLLECT, Mode.UNPACK} and len(domains) > 1:
             error = f"lists {len(domains)} domains, but mode `{mode}` delivers one bundle; set one domain, or none"

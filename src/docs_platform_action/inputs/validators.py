@@ -61,7 +61,7 @@ def parse_base_url(value: str) -> str:
     if scheme.lower() not in {"https", "http"} or not is_web_address(value) or not (_is_host(host) or _IPV6_HOST.fullmatch(host)):
         raise ValueError("is not a valid https address; use one such as https://api.example.com")
     if scheme.lower() == "http" and not is_loopback(urlsplit(value).hostname or ""):
-        raise ValueError("uses http, which would send the key unencrypted; use https (http is only for loopback hosts)")
+        raise ValueError("uses http; use https, which encrypts the key (http is only for loopback hosts)")
     return value.rstrip("/")
 
 
@@ -69,7 +69,7 @@ def parse_key(value: str) -> str:
     """Return a key or a token. The error does not show it."""
     if re.search(r"[^\x21-\x7e]", value):
         hint = "; use it alone, without `Bearer`" if value.lower().startswith("bearer ") else ""
-        raise ValueError(f"contains white space, control or non-ASCII characters, which a key or token cannot contain{hint}")
+        raise ValueError(f"contains white space, control or non-ASCII characters{hint}")
     return value
 
 
@@ -154,8 +154,8 @@ def parse_path(value: str) -> str:
     if "\\" in value:
         raise ValueError(f"{quoted(value)} contains a backslash; separate folders with a slash")
     if found := _SHELL.search(value):
-        use = "use a path in the workspace, such as out/site, or one that starts with `${{ runner.temp }}/`"
-        raise ValueError(f"{quoted(value)} contains {quoted(found[0])}, which is not replaced: no shell reads an input; {use}")
+        use = "use a path in the workspace, or one that starts with `${{ runner.temp }}/`"
+        raise ValueError(f"{quoted(value)} contains {quoted(found[0])}, but no shell reads an input; {use}")
     return value
 
 

@@ -14,7 +14,7 @@ def wait_for_agent(job: Job, settings: JobSettings, context: Context) -> None:
     if job.status == AgentJob.FAILED:
         raise JobFailed(
             "the agent failed",
-            details=("The API gives no reason.",),
+            details=("The API gave no reason.",),
             remedy="Read the agent's session on the platform, then start a new agent job.",
         )
     if job.status == AgentJob.ARCHIVED:

@@ -40,8 +40,7 @@ def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int
         raise TooFewPages(
             "the number of its pages is unknown, and `min-pages` is set",
             details=("The API reported no valid `pageCount` for the completed job. Nothing was downloaded.",),
-            cause="This platform does not report the number of pages of a completed export.",
-            remedy="Set `site-path`, so that the `.html` files in the bundle are counted, or remove `min-pages`.",
+            remedy="Set `site-path`, so that `.html` files are counted, or remove `min-pages`.",
         )
     if page_count < min_pages:
         raise TooFewPages(

@@ -15,7 +15,7 @@ from ..text import format_clock
 
 READ_SECONDS: Final = 10.0  # between two reads, of some three requests each: a repository's token has 1,000 an hour
 
-_PATHS: Final = "limit the workflow to the files of the documentation with `paths:`"
+_PATHS: Final = "limit the workflow to the documentation's files with `paths:`"
 _UNCHANGED: Final = "No file of the documentation changed, so the platform deployed nothing"
 
 
@@ -89,9 +89,9 @@ def _check(job: Job, github: Deployments, context: Context, deadline: float, aft
         remedy = f"Give that job another environment. The deployments are listed at {github.page}."
     elif deployments:
         cause = f"{_UNCHANGED}, or somebody has deployed an older commit again."
-        remedy = f"To run only when the documentation changes, {_PATHS}. The deployments are listed at {github.page}."
+        remedy = f"In the first case, {_PATHS}. The deployments are listed at {github.page}."
     else:
-        cause = f"{_UNCHANGED}; the platform's GitHub App is not installed; or the creator or environment is mistyped."
+        cause = f"{_UNCHANGED}; its GitHub App is not installed; or the creator or environment is mistyped."
         remedy = f"Compare `deployment-creator` and `deployment-environment` with {github.page}, and {_PATHS}."
     return NotDeployed(f"the platform does not serve {name} after {after}", details=(facts,), cause=cause, remedy=remedy)
 

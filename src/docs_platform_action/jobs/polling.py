@@ -50,7 +50,7 @@ def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) 
         return TimedOut(summary, details=(last_seen,), remedy=remedy)
     details = (last_seen, f"At the end {outage.summary}.", *outage.details)
     if job.last_read_at is None:
-        remedy = f"{outage.remedy} If the job is only slow, raise `timeout`."
+        remedy = f"{outage.remedy} For slow jobs, raise `timeout`."
     return TimedOut(summary, details=details, cause=outage.cause, remedy=remedy, request_id=outage.request_id)
 
 

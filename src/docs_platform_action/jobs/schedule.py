@@ -1,4 +1,4 @@
-"""Plans when to read a job again: few requests, but soon after the job's end (measured in docs/evidence/performance.md)."""
+"""Plans when to read a job again: few requests, but soon after the job's end (measured in docs/evidence.md)."""
 
 import math
 from typing import Final
