@@ -1,15 +1,17 @@
-"""What the measurements share: their options, the check for programs, and their section of the page."""
+"""What the measurements share: their options, the check for programs, and their section."""
 
 import argparse
+import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable
 from typing import Final, NoReturn
 
-from bench.page import LACKING, MISSED
-
 WIDTH: Final = 130
+
+MISSED: Final = 3  # the exit code if a goal is missed
+LACKING: Final = os.EX_UNAVAILABLE  # and if the machine lacks a program
 
 
 def options_of(description: str | None) -> argparse.ArgumentParser:

@@ -248,8 +248,7 @@ def report(costs: list[Cost], alone: list[int], real: tuple[float, int, int]) ->
         f"""
         **Recommendation.** Up to about {long:,} domains, use one step, with `max-parallel` as high as the number of exports that
         the platform runs at once. It takes a fraction of the minutes, and its domains share one pace. For more domains, or if the
-        sites do not fit on one runner's disk, use a matrix in which each job exports a part of the domains. See also the other
-        [limits](../many-domains.md#limits).
+        sites do not fit on one runner's disk, use a matrix in which each job exports a part of the domains.
         """,
         missed=missed,
     )

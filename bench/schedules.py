@@ -2,7 +2,7 @@
 
 In virtual time: a job is a duration and a progress curve, and a request takes no time. The jobs are polled by the action's own
 code with the default settings, and by schedules in use elsewhere. Durations are drawn from `SEED`. `--plot FILE` draws the
-picture in docs/evidence/.
+picture of docs/evidence.md.
 """
 
 import math
@@ -181,7 +181,6 @@ def report(jobs: int, ours: dict[str, Figures], others: dict[str, Figures]) -> i
         Goals: for linear, a mean of at most 0.6 s with a third of the requests of fixed 5 s; for convex, 1.3 s with 60 % of them;
         for none, better in all three figures.
         """,
-        "![The delay until the end is seen and the requests of each schedule, and the polls of a four-minute job](schedules.svg)",
         table("schedule | mean seconds until the end is seen | 95 % seen within seconds | requests per job", rows),
         """
         Without progress, no schedule that depends only on the age of such a job is more than 2.6 % better than a regular one in
@@ -222,7 +221,7 @@ def draw_plot(file: Path, costs: Mapping[str, Figures]) -> None:
     below.set_yticks(range(len(polled_at)), [*polled_at])
     below.invert_yaxis()
     below.set_xlabel("when a job of four minutes is read, in seconds")
-    figure.savefig(file, metadata={"Date": None, "Creator": None})
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Makes the pictures of job summaries and their Markdown: `make pictures`.
+"""Makes the pictures of job summaries, and the SHA-256 of what they show: `make pictures`.
 
 Each summary comes from a run of the action (`runs.py`). GitHub's Markdown parser, Mermaid and Chromium draw it as on GitHub.
 """
@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from admin_api_simulator.github_markdown import STYLESHEET, box_html
-from docs.pictures.runs import SCENES, summary_of
+from docs.pictures.runs import SCENES, digest_line, summary_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 HERE: Final = Path(__file__).parent
+DIGESTS: Final = HERE / "summaries.sha256"
 MERMAID: Final = HERE.parents[1] / "tests/node_modules/mermaid/dist/mermaid.min.js"
 
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
@@ -58,18 +59,18 @@ DRAWN: Final = "All diagrams are drawn"
 
 
 def main() -> None:
-    """Write the Markdown and the pictures."""
+    """Write the pictures, and the digests of their summaries."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise SystemExit("Chromium is missing, which draws the pictures. On Debian and Ubuntu install the package `chromium`.")
     for name, scene in SCENES.items():
-        markdown = summary_of(scene)
+        box = box_html("export summary", summary_of(scene))
         for scheme in SCHEMES:
             file = HERE / f"{name}-{scheme}.png"
-            draw(box_html(f"{scene.mode} summary", markdown), scheme, browser, file)
+            draw(box, scheme, browser, file)
             sys.stdout.write(f"{file.name}: {file.stat().st_size / 1000:.0f} kB\n")
-        # last, so that the tests fail as long as a picture shows an older summary
-        (HERE / f"{name}.md").write_text(markdown, encoding="utf-8")
+    # last, so that the tests fail as long as a picture shows an older summary
+    DIGESTS.write_text("".join(map(digest_line, SCENES)), encoding="utf-8")
 
 
 def draw(box: str, scheme: str, browser: str, file: Path) -> None:

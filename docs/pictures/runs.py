@@ -1,5 +1,6 @@
 """Runs the action in virtual time with fixed dates, and returns the job summaries that the pictures show."""
 
+import hashlib
 import struct
 import zlib
 from collections.abc import Mapping
@@ -31,11 +32,6 @@ class Scene:
     deploy_seconds: float = 0.0
     download_seconds: float = 0.0
     published: ExportPlan | None = None
-
-    @property
-    def mode(self) -> str:
-        """Return `export` or `agent`."""
-        return self.inputs.get("mode", "export")
 
 
 def bundle_of(domain: str, *, pages: int, media_bytes: int, change: SiteChange = UNCHANGED, build_id: str = "") -> bytes:
@@ -130,9 +126,6 @@ SCENES: Final[Mapping[str, Scene]] = {
         download_seconds=2.3,
         published=replace(DOCS, bundle=bundle_of(DOMAIN, pages=412, media_bytes=37 * 1024**2, build_id="91d4e07a")),
     ),
-    "agent": Scene(
-        inputs={"mode": "agent", "project-id": "prj_acme_docs", "job-id": "aj_7d41b6e3", "require-pr": "true"},
-    ),
 }
 """The scenes by the names of their pictures."""
 
@@ -154,13 +147,9 @@ def summary_of(scene: Scene) -> str:
     platform.simulator.github.add(COMMIT, seconds=scene.deploy_seconds)
     for domain, plan in scene.exports.items():
         platform.simulator.plan_export(domain, plan)
-    platform.simulator.add_agent_job(
-        "aj_7d41b6e3",
-        project_id="prj_acme_docs",
-        seconds=204,
-        source={"repository": "https://github.com/acme/docs", "ref": "main"},
-        model="writer-2",
-        createdAt="2026-05-04T11:59:41Z",
-        prLink="https://github.com/acme/docs/pull/128",
-    )
     return run_virtually(platform, scene.inputs, idle_seconds=IDLE_SECONDS, files=files).summary
+
+
+def digest_line(name: str) -> str:
+    """Return the line of summaries.sha256 about a picture: the SHA-256 of the job summary that it shows, and its name."""
+    return f"{hashlib.sha256(summary_of(SCENES[name]).encode()).hexdigest()}  {name}\n"
