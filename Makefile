@@ -100,8 +100,8 @@ fuzz: $(INSTALLED)  ## test random inputs, responses and archives; takes an hour
 
 FUZZ_EXAMPLES ?= 20000
 
-bench: $(DRAWING)  ## measure, and rewrite docs/evidence/performance.md; takes ten minutes; bench/README.md lists what it needs
-	@$(BIN)/python bench/page.py
+bench: $(DRAWING)  ## measure what docs/evidence.md shows, and print it; takes ten minutes; bench/README.md lists what it needs
+	@$(BIN)/python -m bench
 
 pictures: $(DRAWING) $(NODE_PACKAGES)  ## draw the job summaries in docs/pictures/ from runs of the action; needs Chromium
 	@$(BIN)/python -m docs.pictures.make

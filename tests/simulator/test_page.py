@@ -14,7 +14,7 @@ from admin_api_simulator.scenario import parse_scenario
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
-REFERENCE = (ROOT / "docs" / "simulator-reference.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
 SCENARIOS = re.findall(r"```json\n(.*?)```", REFERENCE, re.DOTALL)
 
 
