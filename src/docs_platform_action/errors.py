@@ -33,7 +33,7 @@ NOT_READY: Final = Advice(
     remedy="Allow more time with `outage-tolerance`.",
 )
 IN_FRONT: Final = Advice(
-    cause="Something in front of the API responded, such as bot protection, a gateway or a login page.",
+    cause="Bot protection, a gateway or a login page in front of the API responded, or changed the response.",
     remedy="Run the workflow again. If it fails the same way, ask the platform's or network's operator to allow this runner.",
 )
 WRONG_ADDRESS: Final = Advice(
@@ -62,7 +62,7 @@ GITHUB_PERMISSIONS: Final = Advice(
 )
 
 DENIED: Final = Advice(
-    cause=f"The container may not write there. Likely causes: {DENIED_BY}.",
+    cause=f"The container is not allowed to write there. Likely causes: {DENIED_BY}.",
     remedy="SELinux: label the runner's work folder (`chcon -R -t container_file_t`). "
     "User namespaces: give write access to the user that the container's root is mapped to.",
 )
@@ -134,7 +134,7 @@ class Forbidden(ActionError):
 
     failure_reason = "forbidden"
     default_cause = "The organization has no Enterprise plan, the key lacks a permission, or this runner's IP address is blocked."
-    default_remedy = "Check all three in the dashboard, then run the workflow again."
+    default_remedy = "Check plan, permissions and allowed addresses in the dashboard, then run the workflow again."
 
 
 class NotFound(ActionError):
@@ -167,9 +167,7 @@ class TooManyRemoved(ActionError):
     """More pages than `max-removed` allows are gone."""
 
     failure_reason = "too-many-removed"
-    default_cause = (
-        "The export is incomplete or an earlier one, pages were renamed, or `compare-with` is another site's manifest."
-    )
+    default_cause = "The export is incomplete or outdated, pages were renamed, or `compare-with` is another site's manifest."
     default_remedy = (
         "If these pages may disappear, raise `max-removed` and publish this export. If not, fix the site and export it again."
     )
@@ -180,7 +178,7 @@ class NoPullRequest(ActionError):
 
     failure_reason = "no-pull-request"
     default_cause = "The agent changed no file, could not open one, or was archived before that."
-    default_remedy = "Read the agent's session on the platform. Remove `require-pr` if a run without a pull request is fine."
+    default_remedy = "Read the agent's session on the platform. Remove `require-pr` if none is needed."
 
 
 class TimedOut(ActionError):

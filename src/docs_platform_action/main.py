@@ -141,7 +141,7 @@ def _proxies_for(url: str) -> dict[str, str]:
     try:
         return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
     except UnicodeError as error:
-        cause = "NO_PROXY contains characters that no host name has."
+        cause = "NO_PROXY contains characters that are invalid in a host name."
         raise UnusableServerError(cause=cause, remedy="Correct NO_PROXY.") from error
 
 

@@ -62,7 +62,7 @@ def read_manifest(data: bytes) -> dict[bytes, bytes]:
     while position < len(data):
         entry, previous = _ENTRY.match(data, position), path
         if entry is None or (entry[3] is not None and not is_page(entry[2])):
-            raise _not_whole(data, entry.start(3) if entry else position, "incomplete or foreign")
+            raise _not_whole(data, entry.start(3) if entry else position, "cut off or invalid")
         path = _STANDARD_INPUT if entry[2] == b"./-" else entry[2]
         if entry[2] == _STANDARD_INPUT or _UNSAFE.search(path) or UNUSABLE.search(path.decode(errors="surrogateescape")):
             raise _not_whole(data, position, "with a path that no manifest has")

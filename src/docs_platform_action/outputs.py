@@ -34,7 +34,7 @@ _RUNNER_DISK: Final = Advice(
 )
 _ENV_FILE: Final = Advice(
     cause="Its folder is missing, full or read-only; or the path is a folder, or mounted by itself.",
-    remedy="Set it to a file in an existing folder, such as the workspace. `~` and variables are not expanded.",
+    remedy="Set it to a file in an existing folder. `~` and variables are not expanded.",
 )
 
 
@@ -57,7 +57,7 @@ class Outputs:
         if self._file is not None:
             self._append({})
         if self._env_file is not None:
-            with _explained(InvalidInput, "OUTPUT_ENV_FILE names a file that cannot be written", self._env_file, _ENV_FILE):
+            with _explained(InvalidInput, "the file of OUTPUT_ENV_FILE cannot be written", self._env_file, _ENV_FILE):
                 if self._env_file.exists() and not self._env_file.is_file():
                     raise OSError(errno.EEXIST, "Not a regular file")
                 self._env_file.unlink(missing_ok=True)  # a shell must not read the outputs of an earlier run
@@ -122,7 +122,7 @@ class Outputs:
 
     def _write_env_file(self, path: Path) -> None:
         """Put a new file at the path, which only its owner can read, because links are secrets."""
-        with _explained(InternalError, "OUTPUT_ENV_FILE names a file that cannot be written", path, _ENV_FILE):
+        with _explained(InternalError, "the file of OUTPUT_ENV_FILE cannot be written", path, _ENV_FILE):
             descriptor, part = tempfile.mkstemp(prefix=".docs-platform-action-", dir=path.parent)  # with mode 0600
             try:
                 with os.fdopen(descriptor, "wb") as file:

@@ -100,7 +100,7 @@ def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(buck
 OTHER_SITE: Final = f"printf other | aws s3 cp - s3://{BUCKET}/publication/site.manifest"
 
 
-ANOTHER: Final = "the archive is not the one of `bundle-sha256`"
+ANOTHER: Final = "the archive does not match `bundle-sha256`"
 TAMPERING: Final = {
     "echo >> docs.bundle": ANOTHER,
     "tar -cf docs.bundle --files-from=/dev/null": ANOTHER,

@@ -90,7 +90,7 @@ def test_nothing_else_is_uploaded(start: Callable[..., Pipeline], storage: Clien
     with (pipeline.project("approve") / "docs.bundle").open("ab") as bundle:
         bundle.write(b"\0")
     code, log = pipeline.run("approve")
-    assert (code, "the archive is not the one of `bundle-sha256`" in log) == (1, True), log
+    assert (code, "the archive does not match `bundle-sha256`" in log) == (1, True), log
 
     overtaken = start(**FIRST)
     assert [overtaken.run(job)[0] for job in ("fetch", "plan", "approve")] == [0, 0, 0]

@@ -186,7 +186,7 @@ class AdminApi:
         first = self.started_jobs.setdefault(started[0], job)  # atomic: of two threads, one is the first
         if first is not job:
             raise BadResponse(
-                f"the platform returned the job of {first.domain} for this domain, too",
+                f"the platform returned the same job for {first.domain} and this domain",
                 cause=IN_FRONT["cause"],
                 remedy="Check the dashboard for an export of this domain, and report this to the platform.",
             )

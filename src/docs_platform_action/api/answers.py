@@ -36,7 +36,7 @@ class Meaning(NamedTuple):
 MEANINGS: Final[Mapping[int, Meaning]] = {
     202: Meaning(advice=errors.NOT_READY),
     401: Meaning(errors.Unauthorized, "the platform rejected the admin key (401)"),
-    403: Meaning(errors.Forbidden, "this key may not {action} (403)"),
+    403: Meaning(errors.Forbidden, "this key is not allowed to {action} (403)"),
     404: Meaning(errors.NotFound, "the platform does not know the {resource} (404)"),
     409: Meaning(advice=errors.NOT_READY),
     429: Meaning(advice=errors.TOO_MANY),
@@ -155,7 +155,7 @@ class Answer(Generic[T]):
         if self.response.is_web_page:
             return kind(f"the API returned a web page instead of JSON, {format_status(status)}", **in_front)
         if status == 409 and is_start:
-            cause = "Another workflow run, or somebody on the dashboard, has started it."
+            cause = "Another workflow run or a dashboard user started it."
             running = read_job_id(body) or (read_job_id(body.get("error")) if isinstance(body, dict) else None)
             inputs = f"`{inputs_to_collect(running)}`" if running else f"`{inputs_to_collect('ID')}` (the dashboard shows the ID)"
             remedy = f"Run the workflow again when it has ended, or collect it with {inputs}."
@@ -170,7 +170,7 @@ class Answer(Generic[T]):
         cause = "The job ID is wrong, or the platform has deleted the job."
         remedy = "Compare the ID with the dashboard. To export again, use `mode: export` without `job-id`."
         if self.call.is_start:
-            cause = "The domain is mistyped, no longer deployed, or of another organization than the key."
+            cause = "The domain is mistyped, no longer deployed, or belongs to another organization than the key."
             remedy = "Compare `domain` with the dashboard."
         elif job.has_ended:
             summary, cause = f"the completed export {job.job_id} was deleted (404)", ""

@@ -190,8 +190,8 @@ class Delivery:
         if self.settings.min_pages is not None and tree.html_files < self.settings.min_pages:
             html_files = pluralize(tree.html_files, "`.html` file")
             raise TooFewPages(
-                f"the bundle has {html_files}, fewer than the {self.settings.min_pages:,} pages that `min-pages` asks for",
-                details=("They were counted because no `pageCount` is known. Nothing was published.",),
+                f"the bundle has {html_files}, fewer than `min-pages` ({self.settings.min_pages:,})",
+                details=("They were counted because the API reported no `pageCount`. Nothing was published.",),
             )
 
     def _plan(self, files: Mapping[bytes, bytes]) -> None:

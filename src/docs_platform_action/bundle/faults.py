@@ -21,8 +21,8 @@ BUNDLE_GONE: Final = Advice(
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 LINK_INTERCEPTED: Final = Advice(
-    cause="Something other than the storage responded, such as a login page or a gateway, or changed the bundle.",
-    remedy="To see what responds, open the `bundleUrl` of a run without `site-path` from the runner's network.",
+    cause="A login page or a gateway responded instead of the storage, or changed the bundle.",
+    remedy="To see what responds, open the `bundleUrl` of a run without `bundle-path` and `site-path` from the runner's network.",
 )
 BUNDLE_CHANGED: Final = Advice(
     cause="The bundle was replaced during the download, or something between the storage and this runner changes it.",
@@ -45,7 +45,7 @@ PATH_SHARED: Final = Advice(
 )
 
 UNUSABLE_FILE: Final = (  # the cause and the remedy if the archive has the right SHA-256
-    "The archive was no bundle when its SHA-256 was taken, or was changed meanwhile.",
+    "The archive was damaged or not a bundle when its SHA-256 was computed, or has changed since.",
     "Use another archive, or export the site again.",
 )
 
@@ -67,7 +67,7 @@ def unsafe(fact: str) -> InvalidBundle:
     return InvalidBundle(
         "the bundle cannot be opened safely",
         details=(fact,),
-        cause="The archive was not made by the platform, or the site contains something that cannot be a file.",
+        cause="The archive was not made by the platform, or the site contains something that cannot be unpacked.",
         remedy="If the site's sources cause it, fix them and export again; otherwise report it to the platform.",
     )
 
@@ -86,6 +86,6 @@ def not_an_archive(fact: str) -> InvalidBundle:
     """Return the failure for a file of another kind."""
     return InvalidBundle(
         "the bundle is not an archive that can be opened",
-        details=(fact, "Supported are zip and tar, plain or with gzip, bzip2 or xz."),
+        details=(fact, "Supported are zip, and tar, plain or with gzip, bzip2 or xz."),
         cause="This is not the bundle, or the platform now packs bundles in another format.",
     )

@@ -75,7 +75,7 @@ class Staged:
                 advice = DISK_FULL
             elif error.errno in _INTERFERENCE:
                 advice = PATH_SHARED
-                details.insert(0, f"Something else changed `{self._target.name}` or its temporary files during the run.")
+                details.insert(0, f"Another process changed `{self._target.name}` or its temporary files during the run.")
             raise self._failure(self._summary, details=tuple(details), **advice) from error
 
     def _create(self) -> None:

@@ -101,7 +101,7 @@ def _redirected(url: str, response: Response) -> str:
             f"the storage redirects to {host or 'an unreadable address'} ({response.status}), which is not an https address",
             details=(f"The storage returned {error_text(response)}.",),
             cause="The storage is misconfigured, or something intercepts the runner's requests.",
-            remedy="Report it to the platform, or to whoever runs this runner's network.",
+            remedy="Report it to the platform, or to the operator of this runner's network.",
             request_id=request_id_of(response.headers),
         )
     return target

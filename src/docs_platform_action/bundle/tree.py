@@ -65,7 +65,7 @@ class Tree:
         if entry.type == FOLDER or is_left_out:
             return
         if not path or entry.name.endswith(("/", "/.")):
-            raise unsafe(f"Entry {quoted(entry.name)} is {entry.type}, but its name is that of a folder.")
+            raise unsafe(f"Entry {quoted(entry.name)} is {entry.type}, but has the name of a folder.")
         self._make_folder(parents)
         if entry.type == SYMBOLIC_LINK:
             self._add_link(path, entry.target)

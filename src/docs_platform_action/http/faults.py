@@ -27,8 +27,8 @@ _LOST: Final = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError, http.c
 _NOT_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"})
 
 _PROXY: Final = Advice(
-    cause="The proxy in the environment (HTTPS_PROXY or similar) is down, or does not serve this host.",
-    remedy="Correct the proxy's address (most are `http://`), let it serve this host, or add the host to NO_PROXY.",
+    cause="The proxy in the environment (HTTPS_PROXY or similar) is down, or does not allow this host.",
+    remedy="Correct the proxy's address (most are `http://`), allow this host there, or add the host to NO_PROXY.",
 )
 
 _REQUEST_ID_HEADERS: Final = (

@@ -13,7 +13,7 @@ from urllib3.util import parse_url
 from ..errors import ActionError
 
 _PROXY_FORM: Final = (
-    "Write HTTPS_PROXY as http://user:password@host:port, percent-encoded, or as http://host:port. "
+    "Write HTTPS_PROXY as http://host:port or http://user:password@host:port, with user and password percent-encoded. "
     "If the host can be reached without a proxy, add it to NO_PROXY."
 )
 
@@ -38,16 +38,16 @@ def untrusted_certificate(error: ssl.SSLCertVerificationError, *, is_proxy_error
     """Return the error for a certificate that OpenSSL does not trust."""
     server, address = ("the proxy for {server}", "the proxy's address") if is_proxy_error else ("{server}", "{address}")
     if error.verify_code in {9, 10}:  # OpenSSL's codes (source: x509_vfy.h)
-        cause = "The certificate has expired, or is not valid yet by this runner's clock."
-        remedy = "Have the certificate renewed, or correct this runner's clock. `ca-bundle` does not help with that."
+        cause = "The certificate has expired, or is not valid yet according to this runner's clock."
+        remedy = "Have the certificate renewed, or correct this runner's clock. `ca-bundle` cannot fix this."
     elif error.verify_code in {62, 64}:
         cause = "The certificate was issued for another host."
-        remedy = f"Correct {address}, or have the certificate issued for this host. `ca-bundle` does not help with that."
+        remedy = f"Correct {address}, or have the certificate issued for this host. `ca-bundle` cannot fix this."
     else:
         cause = "No trusted authority has signed the certificate. It may come from a private authority."
         remedy = (
-            "Pass the private authority's certificate (PEM) with `ca-bundle`. If it is set already, it holds another authority, "
-            "or lacks an intermediate certificate that the server does not send."
+            "Pass the private authority's certificate (PEM) with `ca-bundle`. If it is already set, it has another authority, "
+            "or lacks an intermediate certificate."
         )
     details = (f"TLS reported: {error.verify_message.rstrip('.')}.",)
     return UnusableServerError(f"the certificate of {server} is not trusted", details=details, cause=cause, remedy=remedy)

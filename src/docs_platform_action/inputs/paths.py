@@ -27,7 +27,7 @@ def resolve(value: str, roots: Sequence[Path]) -> OutputPath:
     workspace, *others = [root.resolve() for root in roots]
     root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
     if root is None:
-        reason = "outside the workspace, and would be lost; use a path inside the workspace"
+        reason = "outside the workspace, so the container cannot share it; use a path inside the workspace"
         raise ValueError(f"{quoted(value)} leads to {quoted(str(path))}, which is {reason}")
     # a container cannot know where the temporary folder is on the runner, so that name is the container's own
     return OutputPath(path=path, root=root, name=str(path.relative_to(workspace)) if root == workspace else str(path))
@@ -99,7 +99,7 @@ def load_manifest(value: str, target: OutputPath, *, is_first: bool) -> Mapping[
             try:
                 return read_manifest(data)
             except ValueError as error:
-                raise ValueError(f"{quoted(value)} is not a whole manifest: {error}; {FETCH_AGAIN}") from None
+                raise ValueError(f"{quoted(value)} is not a complete manifest: {error}; {FETCH_AGAIN}") from None
         state = "is empty"
     if not is_first:
         advice = f"{FETCH_AGAIN}, or, if there is none yet, set `first-publication: true`"
@@ -124,7 +124,7 @@ def load_certificates(value: str, roots: Sequence[Path]) -> str:
         pem = readable(value, resolve(value, roots)).path.read_text("ascii", errors="ignore") + "\n"
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except ssl.SSLError:
-        convert = "convert one with `openssl x509 -in FILE -out ca.pem`"
+        convert = "convert the certificate with `openssl x509 -in FILE -out ca.pem`"
         raise ValueError(f"{quoted(value)} contains no PEM certificate, or an invalid one; {convert}") from None
     except OSError as error:
         raise ValueError(f"{quoted(value)} cannot be read ({system_reason(error)})") from None

@@ -126,7 +126,7 @@ class Reader:
             error = f"{self._text('max-poll-interval')} is less than poll-interval, {minimum}; set it to {minimum} or more"
             errors.append(("max-poll-interval", error))
         if mode == Mode.EXPORT and self._is_set("job-id"):
-            question = ". Did you mean `mode: agent`?" if self._is_set("project-id") else ""
+            question = ", or did you mean `mode: agent`?" if self._is_set("project-id") else ""
             error = f"mode `export` starts a new job; to collect this one, set `mode: collect`{question}"
             errors.append(("job-id", error))
         if mode in {Mode.COLLECT, Mode.UNPACK} and len(domains) > 1:
@@ -165,7 +165,7 @@ class Reader:
                     load = partial(load_manifest, is_first=values.get("first-publication", False))
                     values[name] = resolve_each(path, roots, domains, load) if values.get("wait") else None
         if values.get("first-publication") and isinstance(published := values.get(COMPARE_WITH), list) and all(published):
-            error = "is `true`, but `compare-with` names a manifest; remove it"
+            error = "is `true`, but the manifest of `compare-with` exists; remove `first-publication`"
             self._errors.append(("first-publication", error))
         self._errors += overlaps(found)
         if values.get("ca-bundle"):

@@ -29,10 +29,10 @@ EXPORT, UNPACK, AGENT, ALL = (Mode.EXPORT,), (Mode.UNPACK,), (Mode.AGENT,), tupl
 EXPORT_COLLECT, COLLECT_AGENT = (Mode.EXPORT, Mode.COLLECT), (Mode.COLLECT, Mode.AGENT)
 SITE: Final = (*EXPORT_COLLECT, *UNPACK)  # the modes that deliver a site
 EMPTY_KEY: Final = (
-    "The secret does not exist, the job does not name its environment, or the run gets no secrets: pull requests from forks, "
-    "Dependabot, and workflows called without `secrets: inherit`"
+    "A secret is empty if it does not exist, if the job does not name its environment, and in runs without secrets: pull "
+    "requests from forks, Dependabot (which has its own), workflows called without `secrets: inherit`"
 )
-EMPTY_OUTPUT: Final = "If it comes from an output, check its name, whether its step ran, and the `outputs` of its job"
+EMPTY_OUTPUT: Final = "The output it comes from may be empty: check its name, its step, and the `outputs` of its job"
 MAX_PARALLEL: Final = 100
 COMMIT: Final = partial(validators.parse_hexadecimal, what="a full SHA, such as `${{ github.sha }}`", digits=40)
 SHA256: Final = partial(validators.parse_hexadecimal, what="a SHA-256, such as the output `bundleSha256`", digits=64)

@@ -141,7 +141,7 @@ def parse_start_options(value: str) -> Mapping[str, object]:
     except (ValueError, RecursionError):
         options = None
     if not isinstance(options, dict):
-        raise ValueError('is not a JSON object; use one of additional fields, such as {"version": "v2"}')
+        raise ValueError('must be a JSON object of additional fields, such as {"version": "v2"}')
     if "domain" in options:
         raise ValueError("contains `domain`; use the input `domain` for it")
     return options

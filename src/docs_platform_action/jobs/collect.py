@@ -38,13 +38,13 @@ def _check_export(job: Job, delivery: DeliverySettings, context: Context) -> int
         return min_pages
     if page_count is None:
         raise TooFewPages(
-            "the number of its pages is unknown, and `min-pages` is set",
+            "`min-pages` is set, but the number of pages is unknown",
             details=("The API reported no valid `pageCount` for the completed job. Nothing was downloaded.",),
             remedy="Set `site-path`, so that `.html` files are counted, or remove `min-pages`.",
         )
     if page_count < min_pages:
         raise TooFewPages(
-            f"the export has {pluralize(page_count, 'page')}, fewer than the {min_pages:,} that `min-pages` asks for",
+            f"the export has {pluralize(page_count, 'page')}, fewer than `min-pages` ({min_pages:,})",
             details=("Nothing was downloaded.",),
         )
     return None

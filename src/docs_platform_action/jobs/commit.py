@@ -30,7 +30,7 @@ def wait_for_commit(job: Job, timeout_seconds: float, github: Deployments, conte
             failure = _check(job, github, context, deadline, after)
         except GitHubUnavailable as error:
             now, pause = clock.monotonic(), max(pause, error.retry_after_seconds)
-            summary, last = f"GitHub did not say what the platform serves within {after}", f"Last error: {error.summary}."
+            summary, last = f"GitHub's deployments could not be read for {after}", f"Last error: {error.summary}."
             failure = NotDeployed(summary, details=(last, *error.details), cause=error.cause, remedy=error.remedy)
             if failing_since > now and not is_last:
                 failing_since, budget = now, deadline - now
@@ -88,7 +88,7 @@ def _check(job: Job, github: Deployments, context: Context, deadline: float, aft
         cause = "GitHub marks deployments as inactive when a job whose `environment` has the same name succeeds."
         remedy = f"Give that job another environment. The deployments are listed at {github.page}."
     elif deployments:
-        cause = f"{_UNCHANGED}, or somebody has deployed an older commit again."
+        cause = f"{_UNCHANGED}, or an older commit was deployed again."
         remedy = f"In the first case, {_PATHS}. The deployments are listed at {github.page}."
     else:
         cause = f"{_UNCHANGED}; its GitHub App is not installed; or the creator or environment is mistyped."
@@ -102,8 +102,8 @@ def _live(deployments: list[Deployment]) -> Deployment | None:
 
 def _describe(name: str, live: Deployment | None, own: Deployment | None, pending: Deployment | None) -> str:
     """Return what the platform serves, and what it is about to serve."""
-    served = f"The platform serves {live.name}, which does not contain {name} yet" if live else "No deployment succeeded yet"
-    state = f"{name} has no deployment" if own is None else f"Its deployment {own.description}"
+    served = f"The platform serves {live.name}, which does not contain {name} yet" if live else "No deployment has succeeded yet"
+    state = f"{name} has no deployment" if own is None else f"The deployment of {name} {own.description}"
     also = f"; that of {pending.name} {pending.description}" if pending and pending != own else ""
     return f"{served}. {state}{also}."
 

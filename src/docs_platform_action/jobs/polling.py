@@ -44,7 +44,7 @@ def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) 
     if job.last_read_at is None:
         summary, last_seen = f"its status could not be read {after}", "No status request succeeded."
     elif not job.has_known_status:
-        summary, last_seen = f"its status {after} is unknown to the action", f"{last_seen} The job may have ended."
+        summary, last_seen = f"its status is unknown to the action {after}", f"{last_seen} The job may have ended."
         remedy = f"Check job {job.job_id} in the dashboard."
     if outage is None:
         return TimedOut(summary, details=(last_seen,), remedy=remedy)

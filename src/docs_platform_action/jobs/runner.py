@@ -121,7 +121,7 @@ class Runner:
 
     def _reject_queued_jobs(self, error: ActionError) -> None:
         """Fail all other jobs like the first."""
-        not_started = f"It was not started: {self._jobs[0].domain}, the first domain, failed for this reason."
+        not_started = f"It was not started because the first domain, {self._jobs[0].domain}, failed with this error."
         for job in self._jobs[1:]:
             job.failure = error.with_details(*error.details, not_started)
             self._end(job)
