@@ -137,7 +137,7 @@ format: $(INSTALLED)  ## format the code
 simulator: $(DEMO)  ## run the simulated platform until Ctrl-C; OPTIONS are its options, such as "--export-seconds 90"
 	@$(DEMO_VENV)/bin/python -m admin_api_simulator $(OPTIONS)
 
-lock: $(INSTALLED)  ## update the lock files in requirements/ and tests/
+lock: $(INSTALLED)  ## update the lock files in requirements/ and tests/; UPGRADE="--upgrade-package NAME" takes a newer version of a package
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --output-file requirements/image.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --group dev --constraint requirements/image.txt --output-file requirements/dev.txt
 	$(BIN)/uv pip compile --quiet $(LOCK_OPTIONS) pyproject.toml --group demo --constraint requirements/dev.txt --output-file requirements/demo.txt
@@ -148,7 +148,7 @@ lock: $(INSTALLED)  ## update the lock files in requirements/ and tests/
 	$(NPM) install --silent --package-lock-only
 	$(BIN)/node tests/lock.mjs
 
-LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate $(UPGRADE)
 
 clean:  ## remove the files that the targets created
 	rm -rf $(VENV) .venv-* demo tests/node_modules .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -75,7 +75,7 @@ def image_that_cannot_be_pulled(tag: str) -> Iterator[str]:
         except ReleaseError as error:
             yield (
                 f"{tag}: `{image}` cannot be pulled without credentials: {reason(error)}. Make the package public if it is "
-                "private. Restore the version if it was deleted. If neither helps, say so in the release's notes, and release "
+                "private. Restore the version if it was deleted. If neither helps, delete the release, and release "
                 "a new version."
             )
 
