@@ -131,9 +131,9 @@ def all_findings() -> Iterator[str]:
         yield from findings(form, re.sub(rf"({ADDRESS}[^\s)\"]*)", r"<\1>", form.read_text("utf-8")))
     words = {str(page.relative_to(ROOT)): len(page.read_text("utf-8").split()) for page in markdown_pages()}
     limits = dict.fromkeys(words, 1000) | {page: limit for limit, pages in MAX_WORDS.items() for page in pages}
-    yield from (
-        f"{page}: has {words[page]:,} words, more than {limit:,}" for page, limit in limits.items() if words[page] > limit
-    )
+    for page, limit in limits.items():
+        if (count := words.get(page)) is None or count > limit:
+            yield f"{page}: has {count or 'no'} words; the maximum is {limit:,}"
     if (total := sum(words.values())) > 30_000:
         yield f"All pages together have {total:,} words, more than 30,000"
 

@@ -23,9 +23,11 @@ def page() -> str:
 def with_table(text: str, heading: str, rows: Sequence[Sequence[str]]) -> str:
     """Return the page with another first table below the heading. The first row is the table's head."""
     before, title, section = text.partition(f"\n## {heading}\n")
-    introduction, _, table = section.partition("\n| ")
+    introduction, head, table = section.partition("\n| ")
+    if not head:
+        raise SystemExit(f"{PAGE.name} has no table below the heading {heading}")
     after = table.partition("|\n\n")[2]
-    lines = ["| " + " | ".join(row) + " |\n" for row in [rows[0], ["---"] * len(rows[0]), *rows[1:]]]
+    lines = [f"| {' | '.join(row)} |\n" for row in (rows[0], ["---"] * len(rows[0]), *rows[1:])]
     return "".join([before, title, introduction, "\n", *lines, "\n", after]).replace("|  |", "| |")
 
 
@@ -45,7 +47,7 @@ def described(description: str) -> tuple[str, str]:
         text = text[start.end()].upper() + text[start.end() + 1 :]
     else:
         modes = ", ".join(dict.fromkeys(re.findall(r"`(\w+)`", " ".join(re.findall(r"Modes? (`[^:]*): ", text)))))
-    linked = re.sub(r"docs/([\w-]+)\.md(#([\w-]+))?", _link, text)
+    linked = re.sub(r"docs/([\w-]+)\.md(#([\w-]+))?", _link, text).replace("|", r"\|")
     return modes, linked.replace("(reference.md#", "(#")
 
 

@@ -23,3 +23,4 @@ def test_a_measurement_runs_in_its_smallest_form(name: str) -> None:
         skip_or_fail(reason)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("## ")
+    assert "\nEach goal is met." in done.stdout or "\nGoals missed: " in done.stdout

@@ -174,14 +174,14 @@ def page() -> str:
         for detail in error.details:
             details.setdefault(_without_names(detail), _shown(detail, folder))
     lines = [line for reason, groups in by_reason.items() for line in (f"\n## `{reason}`\n", "~~~text", *_lines(groups), "~~~")]
-    return "\n".join([_INTRODUCTION, *_network(), *_each_once(lines), ""])
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return "\n".join([_INTRODUCTION, *_network(), *_each_once(lines), f"\nSHA-256 of all lines in full: `{digest}`", ""])
 
 
 _INTRODUCTION: Final = """\
 # Errors
 
-Each error once: its facts and details, the likely cause and the remedy. What stands further above is shortened. Written by `make
-wording`.
+Most errors, each once. `…` stands for text further above. Written by `make wording`.
 """
 
 

@@ -38,9 +38,9 @@ def resolve_each(
 ) -> list[T]:
     """Return what `use` makes of the path of each domain, which replaces `{domain}`. Raises `ValueError` with all errors."""
     if PLACEHOLDER in value and None in domains:
-        raise ValueError(f"contains {PLACEHOLDER}, but `domain` is not set; set it, or use a path without {PLACEHOLDER}")
+        raise ValueError(f"contains {PLACEHOLDER}, but `domain` is not set; set it, or remove {PLACEHOLDER}")
     if PLACEHOLDER not in value and len(domains) > 1:
-        raise ValueError(f"must contain {PLACEHOLDER}, such as out/{PLACEHOLDER}, so that each domain gets its own path")
+        raise ValueError(f"must contain {PLACEHOLDER}, such as out/{PLACEHOLDER}")
     used, errors = [], []
     for domain in domains:
         path = value.replace(PLACEHOLDER, domain or "")

@@ -46,7 +46,7 @@ def parse_duration(value: str) -> float:
     if seconds <= 0:
         raise ValueError(f"{quoted(value)} must be greater than zero")
     if seconds > MAX_DURATION_SECONDS:
-        raise ValueError(f"{quoted(value)} is longer than 35 days, the maximum time of a workflow run")
+        raise ValueError(f"{quoted(value)} is longer than 35 days, the maximum of a workflow run")
     return seconds
 
 
