@@ -119,7 +119,8 @@ def vulnerable_packages(tag: str) -> Iterator[str]:
         if known:
             yield (
                 f"{tag}: {package['name']} {package['version']} has known vulnerabilities: {', '.join(known)}. Check "
-                "whether the action is affected, update the package with `make lock`, and release a new version."
+                "whether the action is affected, update the package with "
+                f'`make lock UPGRADE="--upgrade-package {package["name"]}"`, and release a new version.'
             )
 
 

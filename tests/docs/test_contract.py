@@ -98,6 +98,7 @@ def test_an_input_is_described_with_its_modes_unless_it_belongs_to_all(row: Inpu
 
     assert {*described} <= {"description", "default"}  # `required` would also hold in mode `unpack`
     assert "${{" not in described["description"]  # the runner refuses expressions there
+    assert not row.required_in or "equired" in described["description"]
     assert named == ({*row.modes} if len(row.modes) < len(Mode) else set())
 
 
@@ -127,8 +128,10 @@ def test_a_job_in_results_has_the_promised_keys_and_types_and_the_reference_name
         types |= {name: type(value) for name, value in result.items() if value is not None}
 
     assert {*types} == {*RESULT_KEYS}
-    assert {name for name in types if types[name] is int} == {"pageCount", "bundleSize", "durationSeconds"}
-    assert {name for name in types if types[name] not in {str, Mode, int}} == {"changed", "changes"}
+    for kind, words in {int: "are numbers", bool: "is a boolean", dict: ": an object"}.items():
+        (named,) = re.findall(rf"((?:`\w+`(?:, |\s+and\s+)?)+)\s*{words}", section)
+        assert {name for name in types if types[name] is kind} == {*re.findall(r"`(\w+)`", named)}
+    assert {*types.values()} == {str, int, bool, dict}
     assert {*RESULT_KEYS} <= {*re.findall("`([^`]+)`", section), *rows(REFERENCE, "Outputs")}
 
 

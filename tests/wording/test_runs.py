@@ -53,12 +53,12 @@ RUNS: Final = {
         options={"export_seconds": 80, "job_ids": ["se_1"]},
     ),
     "The platform and the storage have an outage": Run(inputs=SITE, plan=_troubled, options={"asset_bytes": 2 * 1024**2}),
-    "A merged commit": Run(
-        inputs={**EXPORT, "commit": COMMIT, "github-token": DEFAULT_TOKEN, "deployment-creator": CREATOR},
+    "A merged commit, without waiting": Run(
+        inputs={**EXPORT, "commit": COMMIT, "github-token": DEFAULT_TOKEN, "deployment-creator": CREATOR, "wait": "false"},
         plan=_deployed,
-        options={"export_seconds": 20, "job_ids": ["se_1"]},
+        options={"job_ids": ["se_1"]},
     ),
-    "The next export, compared with the published site": Run(
+    "The next export, compared with the last": Run(
         inputs={
             **SITE,
             "values-file": "values.yaml",
@@ -66,15 +66,14 @@ RUNS: Final = {
             "changes-path": "changes.json",
             "max-removed": "20%",
         },
-        options={"job_ids": ["se_1", "se_2"], "pages": 6},
-        change=SiteChange(added=1, changed=2, removed=1),
+        options={"job_ids": ["se_1", "se_2"], "pages": 4},
+        change=SiteChange(added=1, changed=1, removed=1),
         with_summary=True,
     ),
     "The export fails": Run(inputs={"domain": "failing.example.com"}, options={"export_seconds": 20, "job_ids": ["se_1"]}),
     "Several domains": Run(inputs=SEVERAL, options={"export_seconds": 60, "job_ids": ["se_1"]}),
-    "No waiting": Run(inputs={**EXPORT, "wait": "false"}, options={"job_ids": ["se_1"]}),
-    "A pull request": Run(inputs={**AGENT, "job-id": "agent-pull-request"}, options={"agent_seconds": 40}),
-    "An archived agent job, and an input of another mode": Run(
+    "A pull request": Run(inputs={**AGENT, "job-id": "agent-pull-request"}, options={"agent_seconds": 40}, with_summary=True),
+    "An archived agent job, and a warning": Run(
         inputs={**AGENT, "job-id": "agent-archived", "site-path": "site"}, options={"agent_seconds": 40}
     ),
 }
@@ -91,7 +90,7 @@ def page() -> str:
 _INTRODUCTION: Final = """\
 # Runs
 
-Whole runs as people see them: the log and, for some, the job summary. Written by `make wording`.
+Whole runs: the log and, for some, the job summary. Written by `make wording`.
 """
 
 

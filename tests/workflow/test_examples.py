@@ -165,8 +165,9 @@ def test_an_export_waits_until_its_commit_is_deployed(act: Act, platform: Simula
     run = act.run("deploy-to-github-pages.yml", platform)
 
     assert run.succeeded, run.log
-    facts = f"The platform serves {OLDER[:7]}, which does not contain {act.commit[:7]} yet."
-    assert run.log.index(facts) < run.log.index(f"The platform serves {act.commit[:7]}.\n")
+    commit = act.commit[:7]
+    facts = f"The platform serves {OLDER[:7]}, which does not contain {commit} yet. The deployment of {commit} is in progress."
+    assert run.log.index(facts) < run.log.index(f"The platform serves {commit}.\n")
 
 
 def test_an_export_is_started_at_night_and_collected_in_the_morning(act: Act, platform: Simulator) -> None:
