@@ -104,6 +104,13 @@ class Job:
         is_complete = phase.name == QUEUE or (phase.name == RUN and self.status == ExportJob.COMPLETED)
         return phase.name if self.failure is None or phase is not self.phases[-1] or is_complete else f"{self.verdict} after"
 
+    def record_start(self, job_id: str, status: str | None, now: float) -> None:
+        """Record that this run started the job on the platform."""
+        self.started_at = now
+        if status is not None:
+            self.reading = ExportJob(status=status)
+        self.job_id = job_id  # last: any thread that sees the id sees the rest, too
+
     def record(self, reading: ExportJob | AgentJob, now: float) -> None:
         """Record a reading of the job."""
         self.reading = reading

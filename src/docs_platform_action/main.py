@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 from urllib.parse import urlsplit
 
 from requests.utils import get_environ_proxies
@@ -15,6 +15,7 @@ from .api.admin_api import AdminApi
 from .clock import Clock
 from .context import Context
 from .errors import ActionError, InternalError, internal_error
+from .events import Events
 from .github.client import GitHubClient
 from .github.deployments import Deployments
 from .http.api_client import ApiClient
@@ -31,9 +32,16 @@ from .outputs import Outputs
 from .redaction import Redactor
 from .report.console import Console
 from .report.failures import annotate_failures
+from .report.guard import LOG, GuardedEvents
 from .report.log import Log
 from .report.summary import Summary, write_summary
 from .signals import SignalHandler
+
+CANCELLED_OUTPUTS_SECONDS: Final = 1.0  # for the outputs of a cancelled run, whose container will be killed
+OUTPUTS_BLOCKED: Final = (
+    "The step's outputs could not be written in time after the cancel.",
+    "The file that GITHUB_OUTPUT or OUTPUT_ENV_FILE names blocks.",
+)
 
 
 def main(signal_handler: SignalHandler, clock: Clock) -> int:
@@ -77,7 +85,8 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
         outputs.check()
         jobs = [job_of(own) for own in settings.jobs]
         log = Log(console, clock, jobs, max_parallel=settings.max_parallel)
-        context = _context_for(settings, jobs, clock, log, outputs, console.redactor)
+        events = GuardedEvents(log, console)
+        context = _context_for(settings, jobs, clock, events, outputs, console.redactor)
         runner = Runner([*zip(jobs, settings.jobs, strict=True)], context, max_parallel=settings.max_parallel)
         received = signal_handler.run(runner)
         if received is not None:
@@ -88,27 +97,37 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
         for job in jobs:
             job.failure = job.failure or failure
     now = clock.monotonic()
+    duration_seconds = now - started_at
     # before the log, which may block: after a cancel the runner kills the container within seconds
-    outputs.write_all(jobs, now=now, duration_seconds=now - started_at)
-    with console.bugs_as_warnings("The log"):
-        for job in jobs:
-            if job.masks_bundle_url and job.link is not None:
-                console.mask_in_job(job.link.url)  # before the runner reads the outputs
-        if log is not None:
-            for job in cancelled:
-                log.job_ended(job)
-            log.close()
+    within_seconds = CANCELLED_OUTPUTS_SECONDS if exit_code else None
+    if not outputs.write_all(jobs, now=now, duration_seconds=duration_seconds, within_seconds=within_seconds):
+        console.warning(OUTPUTS_BLOCKED)
+    for job in jobs:
+        if job.masks_bundle_url and job.link is not None:
+            console.mask_in_job(job.link.url)  # before the runner reads the outputs
+    if log is not None:
+        _end_log(log, console, cancelled)
     if output_file is None:
         console.print_outputs(outputs.printable)
     with console.bugs_as_warnings("An error annotation"):
         annotate_failures(console, jobs)
-    summary = Summary(jobs=jobs, console=console, now=clock.now(), monotonic=now, duration_seconds=now - started_at)
+    summary = Summary(jobs=jobs, console=console, now=clock.now(), monotonic=now, duration_seconds=duration_seconds)
     with console.bugs_as_warnings("The job summary"):
         write_summary(summary, _path(environ, "GITHUB_STEP_SUMMARY"))
     return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
 
 
-def _context_for(settings: Settings, jobs: list[Job], clock: Clock, log: Log, outputs: Outputs, redactor: Redactor) -> Context:
+def _end_log(log: Log, console: Console, cancelled: Sequence[Job]) -> None:
+    events = GuardedEvents(log, console)
+    for job in cancelled:
+        events.job_ended(job)
+    with console.bugs_as_warnings(LOG):
+        log.close()
+
+
+def _context_for(
+    settings: Settings, jobs: list[Job], clock: Clock, events: Events, outputs: Outputs, redactor: Redactor
+) -> Context:
     client = HttpClient(
         transport=Transport(create_ssl_context(settings.ca_bundle)),
         clock=clock,
@@ -120,20 +139,20 @@ def _context_for(settings: Settings, jobs: list[Job], clock: Clock, log: Log, ou
         pacer=Pacer(clock),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
-        events=log,
+        events=events,
         jobs=jobs,
     )
     github = None
     if (wanted := settings.deployment) is not None:
         token_client = ApiClient(client, base_url=wanted.github_api_url, key=wanted.github_token)
         github = Deployments(
-            GitHubClient(client=token_client, repository=wanted.github_repository, clock=clock, events=log),
+            GitHubClient(client=token_client, repository=wanted.github_repository, clock=clock, events=events),
             commit=wanted.commit,
             creator=wanted.deployment_creator,
             environment=wanted.deployment_environment,
             repository_url=f"{wanted.github_server_url}/{wanted.github_repository}",
         )
-    return Context(clock=clock, client=client, api=api, outputs=outputs, events=log, github=github)
+    return Context(clock=clock, client=client, api=api, outputs=outputs, events=events, github=github)
 
 
 def _proxies_for(url: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,8 @@ OUTPUTS_OF_ONE_JOB: Final = (
 # the longest `NAME=value`, with its final zero, that Linux passes to a program (source: execve(2), `MAX_ARG_STRLEN`)
 MAX_VARIABLE_BYTES: Final = 128 * 1024
 
+_NOTHING: Final = re.compile("(?!)")  # matches nothing
+
 _RUNNER_DISK: Final = Advice(
     cause="The runner's disk is full, or its temporary folder cannot be written to.",
     remedy="Fix the runner and run the workflow again.",
@@ -41,12 +44,12 @@ _ENV_FILE: Final = Advice(
 class Outputs:
     """Writes outputs to the runner's `file`, or without one at the end to `env_file`. Safe to use from several threads.
 
-    `values` holds them after `write_all`; `printable` without the links that `mask-bundle-url` hides.
+    `values` holds them after `write_all`.
     """
 
     def __init__(self, file: Path | None, redactor: Redactor, *, env_file: Path | None = None) -> None:
         self.values: Mapping[str, str] = {}
-        self.printable: Mapping[str, str] = {}
+        self._hidden_links = _NOTHING
         self._file, self._env_file, self._redactor = file, env_file if file is None else None, redactor
         self._written: dict[str, str] = {}
         self._is_closed = False
@@ -69,9 +72,39 @@ class Outputs:
             if self._file is not None and not self._is_closed:  # a cancel may leave a thread that knows the id late
                 self._append(_texts({"deployedCommit": job.deployed.commit if job.deployed else None, "jobId": job.job_id}))
 
-    def write_all(self, jobs: Sequence[Job], *, now: float, duration_seconds: float) -> None:
-        """Write every output. If they cannot be written, the first job that has not failed fails."""
+    @property
+    def printable(self) -> Mapping[str, str]:
+        """The outputs without the links that `mask-bundle-url` hides."""
+        return {name: self._hidden_links.sub(HIDDEN, text) for name, text in self.values.items()}
+
+    def write_all(
+        self,
+        jobs: Sequence[Job],
+        *,
+        now: float,
+        duration_seconds: float,
+        within_seconds: float | None = None,
+    ) -> bool:
+        """Write every output, and return whether that ended within the seconds, if there is a limit.
+
+        If they cannot be written, the first job that has not failed fails.
+        """
         self.values = self._values_of(jobs, now, duration_seconds)
+        self._hidden_links = _pattern_of([job.link.url for job in jobs if job.masks_bundle_url and job.link is not None])
+        write = partial(self._write_all, jobs, now, duration_seconds)
+        if within_seconds is None:
+            write()
+            return True
+        writing = threading.Thread(target=write, daemon=True, name="outputs")  # a write cannot be interrupted
+        try:
+            writing.start()
+        except RuntimeError:  # the machine allows no more threads
+            write()
+        else:
+            writing.join(within_seconds)
+        return not writing.is_alive()
+
+    def _write_all(self, jobs: Sequence[Job], now: float, duration_seconds: float) -> None:
         is_refused = isinstance(jobs[0].failure, InvalidInput)  # then another file may be there, such as an archive
         try:
             with self._lock:
@@ -88,11 +121,6 @@ class Outputs:
             for part in (short, {"results": self.values["results"]}) if self._file is not None else ():
                 with contextlib.suppress(InternalError):  # there may be room for the short ones
                     self._append(part)
-        links = [job.link.url for job in jobs if job.masks_bundle_url and job.link is not None]
-        # the longest first: a link may begin with another one
-        forms = sorted((form for link in links for form in (link, json.dumps(link)[1:-1])), key=len, reverse=True)
-        printed = re.compile("|".join(map(re.escape, forms)) or "(?!)")
-        self.printable = {name: printed.sub(HIDDEN, text) for name, text in self.values.items()}
 
     def _values_of(self, jobs: Sequence[Job], now: float, duration_seconds: float) -> Mapping[str, str]:
         results = [job.result(now) for job in jobs]
@@ -133,6 +161,13 @@ class Outputs:
             except OSError:
                 Path(part).unlink(missing_ok=True)
                 raise
+
+
+def _pattern_of(links: Sequence[str]) -> re.Pattern[str]:
+    """Return a pattern for links as they are, and in JSON."""
+    forms = [form for link in links for form in (link, json.dumps(link)[1:-1])]
+    forms.sort(key=len, reverse=True)  # a link may begin with another one
+    return re.compile("|".join(map(re.escape, forms))) if forms else _NOTHING
 
 
 def _texts(values: Mapping[str, object]) -> dict[str, str]:

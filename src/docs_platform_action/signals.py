@@ -9,7 +9,6 @@ import os
 import queue
 import signal
 import threading
-from collections.abc import Callable
 from types import FrameType
 from typing import Final, Protocol
 
@@ -32,7 +31,7 @@ class Work(Protocol):
         """Do the work."""
 
     def tick(self) -> None:
-        """Report progress. Called every `tick_seconds`, in a third thread."""
+        """Report progress, without raising anything. Called every `tick_seconds`, in a third thread."""
 
     def stop(self) -> float:
         """Request the end of the work; return how long to wait for it before `abort`."""
@@ -56,7 +55,7 @@ class SignalHandler:
     def run(self, work: Work) -> signal.Signals | None:
         """Run `work` until it ends or a signal is received; return the signal.
 
-        A signal stops the work, and aborts it if it does not end in time. Raises what `work.run` or `work.tick` raises.
+        A signal stops the work, and aborts it if it does not end in time. Raises what `work.run` raises.
         """
         if not self._events.empty() and isinstance(received := self._events.get(), signal.Signals):
             return received
@@ -77,20 +76,17 @@ class SignalHandler:
                     ticking.join(ABORT_GRACE_SECONDS)  # it must not write after the report, or while the interpreter exits
                 return event
             if ticking is None or not ticking.is_alive():
-                ticking = threading.Thread(target=self._call, args=(work.tick,), daemon=True, name="tick")
+                ticking = threading.Thread(target=work.tick, daemon=True, name="tick")
                 with contextlib.suppress(RuntimeError):  # no more threads are allowed now: the next round tries again
                     ticking.start()
 
     def _run(self, work: Work) -> None:
-        self._call(work.run)
-        self._ended.set()
-        self._events.put(None)
-
-    def _call(self, function: Callable[[], None]) -> None:
         try:
-            function()
+            work.run()
         except BaseException as error:  # noqa: BLE001  # the main thread raises it
             self._events.put(error)
+        self._ended.set()
+        self._events.put(None)
 
     def ignore(self) -> None:
         """Ignore further signals."""

@@ -67,15 +67,12 @@ def test_work_that_ends_returns_no_signal_and_its_error_is_raised(handler: Signa
         handler.run(FakeWork(fail))
 
 
-def test_ticks_come_while_the_work_runs_and_an_error_of_one_is_raised(handler: SignalHandler) -> None:
+def test_ticks_come_while_the_work_runs(handler: SignalHandler) -> None:
     ticked = threading.Event()
 
-    def fail() -> None:
-        raise LookupError("a tick")
-
     handler.run(FakeWork(lambda: assert_soon(ticked), tick=ticked.set, tick_seconds=0.001))
-    with pytest.raises(LookupError, match="a tick"):
-        handler.run(FakeWork(threading.Event().wait, tick=fail, tick_seconds=0.001))  # type: ignore[arg-type]  # its result is not used
+
+    assert ticked.is_set()
 
 
 def assert_soon(event: threading.Event) -> None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 from urllib.parse import quote
 
 from ..clock import Clock
@@ -32,6 +32,19 @@ SETTLING_SECONDS: Final = 30.0  # how long a job may be unknown to some of the p
 RECHECK_SECONDS: Final = 1.0  # how often a start that waits checks whether the platform has room for it
 
 
+@dataclass(frozen=True, kw_only=True)
+class Success(Generic[T]):
+    """The result of a call, and what is to be announced about its last request."""
+
+    result: T
+    call: Call[T]
+    status: int
+    request_id: str | None
+    milliseconds: float
+    outage_seconds: float | None = None  # of the announced outage that it ended
+    is_limit: bool = False  # the outage was a limit for starts
+
+
 @dataclass(kw_only=True)
 class AdminApi:
     """The API of one platform, for all `jobs` of a run. A `deadline` is on the clock's `monotonic`.
@@ -51,12 +64,15 @@ class AdminApi:
     is_host_known: bool = False  # as far as errors say, its name exists
     has_answered: bool = False  # with a successful response
 
-    def start_export(self, job: Job, options: Mapping[str, object]) -> tuple[str, str | None]:
-        """Start a static export of a job's domain; return the platform's id of the job and, if known, its status."""
+    def start_export(self, job: Job, options: Mapping[str, object]) -> Success[None]:
+        """Start a static export of a job's domain, and record in the job that it has started.
+
+        The caller announces the result once it has written the job's id: a log may block.
+        """
         request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
         self.start_requests[job] = request
-        read = partial(self._read_started, job=job)
-        return self.send(Call(job=job, action="start exports", request=request, read=read, is_start=True))
+        read = partial(self._record_start, job=job)
+        return self._send(Call(job=job, action="start exports", request=request, read=read, is_start=True))
 
     def is_start_unconfirmed(self, job: Job) -> bool:
         """Return whether the platform may have processed a start request that got no response."""
@@ -84,8 +100,20 @@ class AdminApi:
         call = Call(job=job, action="read agent jobs", request=request, read=read, deadline=deadline)
         return self.send(replace(call, temporary_until={404: _settles_at(job)}))
 
+    def announce(self, success: Success[T]) -> None:
+        """Announce the end of a request, and of the outage before it."""
+        job = success.call.job
+        self._announce_request(success.call, str(success.status), success.milliseconds, success.request_id)
+        if success.outage_seconds is not None:
+            self.events.recovered(job, API, after_seconds=success.outage_seconds, is_limit=success.is_limit)
+
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is retried for as long as `outage-tolerance` allows."""
+        success = self._send(call)
+        self.announce(success)
+        return success.result
+
+    def _send(self, call: Call[T]) -> Success[T]:
         began, pauses = self.clock.monotonic(), backoff_pauses(self.jitter)
         tolerance = self.outage_tolerance_seconds
         retry = Retry(tolerance_seconds=tolerance, next_attempt_at=began, deadline=call.deadline, is_idempotent=not call.is_start)
@@ -93,7 +121,7 @@ class AdminApi:
         while True:
             retry = self._wait_for_turn(call, retry)
             try:
-                result = self._attempt(call, call.timeouts.within(retry.attempt_seconds(self.clock.monotonic())))
+                success = self._attempt(call, call.timeouts.within(retry.attempt_seconds(self.clock.monotonic())))
             except TransientError as error:
                 now = self.clock.monotonic()
                 if call.is_start:
@@ -104,13 +132,13 @@ class AdminApi:
                     retry = retry.increment(error, now, pause_seconds=next(pauses))
                 except TransientError:
                     raise self._failure(call, error, outage_seconds=now - began) from error
-                was_announced = was_announced or self._announce(call, retry, error)
+                was_announced = was_announced or self._announce_outage(call, retry, error)
             else:
                 self.has_answered = True
                 if was_announced and retry.error is not None:
-                    after_seconds = self.clock.monotonic() - began
-                    self.events.recovered(call.job, API, after_seconds=after_seconds, is_limit=_is_limit(call, retry.error))
-                return result
+                    outage_seconds = self.clock.monotonic() - began
+                    return replace(success, outage_seconds=outage_seconds, is_limit=_is_limit(call, retry.error))
+                return success
 
     def _wait_for_turn(self, call: Call[T], retry: Retry) -> Retry:
         while True:
@@ -128,35 +156,53 @@ class AdminApi:
         is_limit = error is not None and _is_limit(call, error)
         return is_limit and any(job.is_under_way for job in self.jobs if job is not call.job)
 
-    def _attempt(self, call: Call[T], timeouts: Timeouts) -> T:
+    def _attempt(self, call: Call[T], timeouts: Timeouts) -> Success[T]:
+        """Send a request once. Announces only its failure."""
         began = self.clock.monotonic()
-        outcome, request_id = "ended without a response", None
         try:
             response = self.client.send(call.request, timeouts)
-            outcome, request_id = str(response.status), response.request_id
         except UnusableServerError as error:
+            self._announce_request(call, "ended without a response", self._milliseconds_since(began))
             raise error.failure(Unavailable, f"the API at {self.client.host}", "`base-url`") from error
         except NetworkError as error:
-            outcome, is_mistyped = error.message, error.is_unknown_host and not self.is_host_known
-            self.is_host_known = self.is_host_known or not error.is_unresolved
-            advice = error.advice_for("`base-url`") or (NETWORK if error.maybe_processed or self.has_answered else UNREACHABLE)
-            tolerance = UNKNOWN_HOST_SECONDS if is_mistyped else math.inf
-            raise TransientError(
-                outcome, advice=advice, maybe_processed=error.maybe_processed, tolerance_seconds=tolerance
-            ) from error
-        finally:
-            request = f"{call.request.method} {call.request.url}"
-            milliseconds = (self.clock.monotonic() - began) * 1000
-            self.events.request_ended(call.job, request, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
+            self._announce_request(call, error.message, self._milliseconds_since(began))
+            raise self._network_failure(error) from error
         self.is_host_known = True
+        milliseconds = self._milliseconds_since(began)
         answer = Answer(call=call, response=response, client=self.client, has_answered=self.has_answered)
         try:
-            return answer.result(self.clock.monotonic())
+            result = answer.result(self.clock.monotonic())
         except (ActionError, TransientError) as error:
+            self._announce_request(call, str(response.status), milliseconds, response.request_id)
             error.request_id = response.request_id
             raise
+        return Success(
+            result=result,
+            call=call,
+            status=response.status,
+            request_id=response.request_id,
+            milliseconds=milliseconds,
+        )
 
-    def _announce(self, call: Call[T], retry: Retry, error: TransientError) -> bool:
+    def _network_failure(self, error: NetworkError) -> TransientError:
+        is_mistyped = error.is_unknown_host and not self.is_host_known
+        self.is_host_known = self.is_host_known or not error.is_unresolved
+        usual_advice = NETWORK if error.maybe_processed or self.has_answered else UNREACHABLE
+        return TransientError(
+            error.message,
+            advice=error.advice_for("`base-url`") or usual_advice,
+            maybe_processed=error.maybe_processed,
+            tolerance_seconds=UNKNOWN_HOST_SECONDS if is_mistyped else math.inf,
+        )
+
+    def _milliseconds_since(self, began: float) -> float:
+        return (self.clock.monotonic() - began) * 1000
+
+    def _announce_request(self, call: Call[T], outcome: str, milliseconds: float, request_id: str | None = None) -> None:
+        request = f"{call.request.method} {call.request.url}"
+        self.events.request_ended(call.job, request, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
+
+    def _announce_outage(self, call: Call[T], retry: Retry, error: TransientError) -> bool:
         now = self.clock.monotonic()
         budget, pause = min(retry.last_attempt_at, error.retry_until) - now, retry.begins_at() - now
         if self._waits_for_room(call, error):
@@ -181,16 +227,16 @@ class AdminApi:
         kind = UnknownHost if error.tolerance_seconds < math.inf else Unavailable
         return kind(summary, details=(*details, *error.details), request_id=error.request_id, **error.advice)
 
-    def _read_started(self, body: Mapping[str, object], *, job: Job) -> tuple[str, str | None]:
-        started = read_started(body)
-        first = self.started_jobs.setdefault(started[0], job)  # atomic: of two threads, one is the first
+    def _record_start(self, body: Mapping[str, object], *, job: Job) -> None:
+        job_id, status = read_started(body)
+        first = self.started_jobs.setdefault(job_id, job)  # atomic: of two threads, one is the first
         if first is not job:
             raise BadResponse(
                 f"the platform returned the same job for {first.domain} and this domain",
                 cause=IN_FRONT["cause"],
                 remedy="Check the dashboard for an export of this domain, and report this to the platform.",
             )
-        return started
+        job.record_start(job_id, status, self.clock.monotonic())
 
 
 def _is_limit(call: Call[T], error: TransientError) -> bool:

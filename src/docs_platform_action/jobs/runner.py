@@ -47,6 +47,7 @@ class Runner:
             self._queue.put(queued)
         self._max_workers = min(max_parallel, len(jobs)) - 1
         self._workers: list[threading.Thread] = []
+        self._ending = threading.Lock()  # held while the end of a job is recorded
 
     def run(self) -> None:
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
@@ -100,8 +101,11 @@ class Runner:
     def cancel_unfinished(self, signal_name: str) -> None:
         """Record in each unfinished job that a signal ended it."""
         now = self._context.clock.monotonic()
-        for job in self.unfinished:
-            job.cancel(signal_name, now, is_start_unconfirmed=self._context.api.is_start_unconfirmed(job))
+        with self._ending:
+            for job in self.unfinished:
+                # read before the job's id, which is recorded first
+                is_start_unconfirmed = self._context.api.is_start_unconfirmed(job)
+                job.cancel(signal_name, now, is_start_unconfirmed=is_start_unconfirmed)
 
     def _start_workers(self) -> None:
         with contextlib.suppress(RuntimeError):  # the machine allows no more threads: the existing ones run all jobs
@@ -123,19 +127,21 @@ class Runner:
         """Fail all other jobs like the first."""
         not_started = f"It was not started because the first domain, {self._jobs[0].domain}, failed with this error."
         for job in self._jobs[1:]:
-            job.failure = error.with_details(*error.details, not_started)
-            self._end(job)
+            self._end(job, error.with_details(*error.details, not_started))
 
     def _run_job(self, job: Job, settings: JobSettings) -> None:
         context = self._context
         job.began_at = context.clock.monotonic()
         try:
             context.events.job_begun(job)
+            started = None
             if settings.mode is Mode.EXPORT:
                 job.deployed = self._jobs[0].deployed  # only the first one waits for the commit
-                start_site(job, settings, context)
+                started = start_site(job, settings, context)
             if len(self._jobs) == 1:  # of several, only `results` has the ids
                 context.outputs.write_job_id(job)
+            if started is not None:  # only now: a log that blocks must not keep the id from being written
+                context.api.announce(started)
             context.events.job_known(job)
             if job is self._jobs[0]:
                 self._start_workers()
@@ -146,16 +152,20 @@ class Runner:
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001  # a bug in one job must not stop the others
-            job.failure = error if isinstance(error, ActionError) else internal_error(error)
-        self._end(job)
+            self._end(job, error if isinstance(error, ActionError) else internal_error(error))
+        else:
+            self._end(job, None)
 
-    def _end(self, job: Job) -> None:
-        job.ended_at = self._context.clock.monotonic()
-        job.end_phase(job.ended_at)
-        try:
-            self._context.events.job_ended(job)
-        except Exception as error:  # noqa: BLE001  # the same: it must not end the thread, which runs other jobs
-            job.failure = job.failure or internal_error(error)
+    def _end(self, job: Job, failure: ActionError | None) -> None:
+        """Record and announce how a job ended, unless it was cancelled before: its thread may outlast the cancel."""
+        now = self._context.clock.monotonic()
+        with self._ending:
+            if isinstance(job.failure, Cancelled):
+                return
+            job.failure = failure
+            job.ended_at = now
+            job.end_phase(now)
+        self._context.events.job_ended(job)
 
 
 def job_of(settings: JobSettings) -> Job:

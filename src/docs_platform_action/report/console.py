@@ -31,6 +31,7 @@ class Console:
         self._stream = stream
         self.redactor = Redactor()
         self._warning_numbers = itertools.count(1)  # `next` is atomic
+        self._faulty_parts: set[str] = set()
         self._lock = threading.Lock()
 
     def mask(self, keys: Sequence[str]) -> None:
@@ -86,13 +87,18 @@ class Console:
 
     @contextlib.contextmanager
     def bugs_as_warnings(self, part: str) -> Iterator[None]:
-        """Turn a bug while a part of the report is written into a warning: it changes neither outputs nor exit code."""
+        """Turn the first bug in a part of the report into a warning: it changes neither outputs nor exit code."""
         try:
             yield
         except Exception as bug:  # noqa: BLE001  # whatever it is
-            first = f"{part} cannot be written ({type(bug).__name__}); outputs and exit code are not affected."
-            self.warning([first, InternalError.default_cause, InternalError.default_remedy])
-            self.trace(bug)
+            with self._lock:
+                is_first = part not in self._faulty_parts
+                self._faulty_parts.add(part)
+            if is_first:
+                fault = f"{part} cannot be written ({type(bug).__name__})"
+                first = f"{fault}; outputs and exit code are not affected."
+                self.warning([first, InternalError.default_cause, InternalError.default_remedy])
+                self.trace(bug)
 
     def print_outputs(self, outputs: Mapping[str, str]) -> None:
         """Print outputs for a run without `GITHUB_OUTPUT`, as later steps read them."""

@@ -56,9 +56,10 @@ class Run:
     def trace(self, *events: str) -> list[str]:
         return [each for each in self.happened if each.split()[0] in events]
 
-    def start_export(self, job: Job, _options: object) -> tuple[str, str]:
+    def start_export(self, job: Job, _options: object) -> Job:
         self._happen("start", job)
-        return f"se_{job.domain}", "queued"
+        job.record_start(f"se_{job.domain}", "queued", self.clock.monotonic())
+        return job  # what `announce` gets
 
     def read_export(self, job: Job, **_: float) -> ExportJob:
         self._happen("read", job)
@@ -87,9 +88,9 @@ class Run:
 @pytest.mark.parametrize(
     ("given", "reason", "events"),
     [
-        ({}, None, ["start", "write_job_id", *DELIVERED]),
+        ({}, None, ["start", "write_job_id", "announce", *DELIVERED]),
         ({"mode": Mode.COLLECT, "job_id": "se_a"}, None, ["write_job_id", *DELIVERED]),
-        ({"wait": False}, None, ["start", "write_job_id", "job_known", "noted"]),
+        ({"wait": False}, None, ["start", "write_job_id", "announce", "job_known", "noted"]),
         ({"errors": {"write_job_id a": OSError("the disk is full")}}, "internal-error", ["start", "write_job_id"]),
     ],
 )
@@ -128,7 +129,6 @@ def test_if_the_key_or_the_host_is_refused_the_others_fail_without_a_request(kin
         ("start a", JobFailed("failed"), ["job-failed", None, None]),
         ("read a", Unauthorized("refused"), ["unauthorized", None, None]),
         ("bundle b", ZeroDivisionError("a bug"), [None, "internal-error", None]),
-        ("job_ended a", ZeroDivisionError("a bug"), ["internal-error", None, None]),
     ],
 )
 def test_any_other_failure_leaves_the_others_alone(name: str, error: Exception, reasons: list[str | None]) -> None:
@@ -160,6 +160,26 @@ def test_a_start_gets_time_for_its_response_and_a_delivery_to_clean_up(job_id: s
     assert (run.runner.stop(), run.runner.abort(), run.clock.cancellation.is_aborted) == (*seconds, True)
     with pytest.raises(Cancelled):
         run.clock.sleep(0)
+
+
+@pytest.mark.parametrize("error", [None, JobFailed("failed")])
+def test_the_end_of_a_job_does_not_replace_a_recorded_cancel(error: Exception | None) -> None:
+    run, ends = Run(1, wait=False), []
+    (job,) = run.jobs
+
+    def cancel(*_: object) -> None:
+        run.runner.stop()
+        run.runner.cancel_unfinished("SIGTERM")
+        ends.append((job.failure, job.ended_at))
+        run.clock.advance(5)  # the job's thread outlasts the cancel
+        if error is not None:
+            raise error
+
+    with patch.object(run, "noted", cancel, create=True):
+        run.runner.run()
+
+    assert ends == [(job.failure, job.ended_at)]
+    assert (isinstance(job.failure, Cancelled), run.trace("job_ended")) == (True, [])
 
 
 def run_with_links(*links: float | None, max_parallel: int = 10, seconds: Any = NONE, errors: Any = NONE) -> Run:

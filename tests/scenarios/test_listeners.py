@@ -1,0 +1,197 @@
+"""The log cannot decide how a run ends, neither by blocking nor by failing."""
+
+import contextlib
+import io
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+import pytest
+
+from admin_api_simulator import Fault, Simulator
+from docs_platform_action.errors import Cancelled
+from docs_platform_action.events import Events
+from docs_platform_action.outputs import Outputs
+from docs_platform_action.report.log import Log
+from docs_platform_action.signals import SignalHandler, Work
+from tests.action import Action, run_in_process
+from tests.ended import Ended
+from tests.keys import ADMIN_KEY
+from tests.virtual_platform import VirtualPlatform
+from tests.virtual_time import VirtualClock
+
+DOMAIN: Final = "docs.example.com"
+DOMAINS: Final = [DOMAIN, "a.example.com", "b.example.com"]
+EVENTS: Final = [name for name in vars(Events) if not name.startswith("_")]
+MAX_SECONDS: Final = 60.0  # of a wait that ends at once unless a test fails
+
+
+class Terminated(SignalHandler):
+    """Runs the work in a thread, and takes SIGTERM for received once this thread is `blocked`."""
+
+    def __init__(self, blocked: threading.Event) -> None:
+        """Leave the process's signal handlers alone."""
+        self._blocked = blocked
+
+    def run(self, work: Work) -> signal.Signals:
+
+        def run() -> None:
+            with contextlib.suppress(Cancelled):
+                work.run()
+
+        threading.Thread(target=run, daemon=True).start()
+        assert self._blocked.wait(MAX_SECONDS)
+        work.stop()
+        work.abort()
+        return signal.SIGTERM
+
+
+class BlockedLog(io.StringIO):
+    """A log that blocks at a line with this text until it is `read`."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+        self.blocked, self.read = threading.Event(), threading.Event()
+
+    def write(self, line: str) -> int:
+        if self._text in line and not self.blocked.is_set():
+            self.blocked.set()
+            assert self.read.wait(MAX_SECONDS)
+        return super().write(line)
+
+
+def terminated(platform: Simulator, action: Action, blocked: threading.Event, **options: Any) -> Ended:
+    """Run an export that gets SIGTERM once something is blocked."""
+    inputs = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "domain": DOMAIN}
+    with mock.patch("tests.action.InProcessHandler", return_value=Terminated(blocked)):
+        return run_in_process(inputs, platform, workspace=action.workspace, **options)
+
+
+class TestTheStart:
+    """A job that was started is never denied, whatever blocks when the answer to its start has arrived."""
+
+    def check(self, ended: Ended) -> None:
+        job_id = ended.result["jobId"]
+        assert (ended.exit_code, ended.result["failureReason"]) == (143, "cancelled")
+        assert job_id
+        assert f"Job {job_id} continues" in ended.error
+        assert "Nothing was started" not in ended.stdout + ended.summary
+
+    @pytest.mark.parametrize("text", ["responding again", "Accepted after", "POST /v1/static-export/jobs: 2", " started ("])
+    def test_a_log_that_blocks_at_any_line_about_it_keeps_no_id_from_being_written(
+        self, action: Action, make_platform: Callable[..., Simulator], text: str
+    ) -> None:
+        platform, log = make_platform(export_seconds=3600.0), BlockedLog(text)
+        fault = Fault(status=429 if text.startswith("Accepted") else 503, headers={"Retry-After": "1"})
+        platform.script("start_export", fault)
+        write_all = Outputs.write_all
+
+        def write_all_then_read(outputs: Outputs, *given: Any, **options: Any) -> None:
+            write_all(outputs, *given, **options)
+            log.read.set()
+
+        with mock.patch.object(Outputs, "write_all", write_all_then_read):
+            ended = terminated(platform, action, log.blocked, stream=log, debug=True)
+
+        self.check(ended)
+        assert ended.outputs["jobId"] == ended.result["jobId"]
+
+    def test_its_id_is_written_before_a_line_about_it(self, action: Action, platform: Simulator) -> None:
+        written: list[bool] = []
+        announce = Log.request_ended
+
+        def look(log: Log, *given: Any, **options: Any) -> None:
+            written.append("jobId" in output.read_text())
+            announce(log, *given, **options)
+
+        output = action.workspace / "output"
+        output.touch()
+        with mock.patch.object(Log, "request_ended", look):
+            action.export(platform, wait="false", env={"GITHUB_OUTPUT": str(output)})
+
+        assert written == [True]
+
+    def test_an_output_file_that_blocks_does_not_keep_the_id_from_the_annotation(
+        self, action: Action, make_platform: Callable[..., Simulator]
+    ) -> None:
+        platform, blocked = make_platform(export_seconds=3600.0), threading.Event()
+        output = action.workspace / "output"
+        check, write_job_id = Outputs.check, Outputs.write_job_id
+
+        def check_then_block(outputs: Outputs) -> None:
+            check(outputs)
+            output.unlink()
+            os.mkfifo(output)  # which nothing reads
+
+        def write(outputs: Outputs, job: Any) -> None:
+            blocked.set()
+            write_job_id(outputs, job)
+
+        with mock.patch.multiple(Outputs, check=check_then_block, write_job_id=write):
+            ended = terminated(platform, action, blocked, env={"GITHUB_OUTPUT": str(output)})
+        unblock(output)
+
+        self.check_annotation(ended)
+
+    @staticmethod
+    def check_annotation(ended: Ended) -> None:
+        assert ended.exit_code == 143
+        assert "continues on the platform" in ended.error
+        assert "Nothing was started" not in ended.stdout + ended.summary
+        assert any("output" in warning for warning in ended.warnings)
+
+
+def unblock(fifo: Path) -> None:
+    """Let the threads end that write to a FIFO."""
+    descriptor = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and thread.daemon:
+            thread.join(0.1)
+    os.close(descriptor)
+
+
+def run_with_all_events(workspace: Path, domains: list[str]) -> Ended:
+    """Return a run in which each event happens. Every site is delivered in the end."""
+    action = Action(workspace)
+    action.debug = True
+    workspace.mkdir()
+    platform = VirtualPlatform(VirtualClock(), export_seconds=120.0, link_seconds=30.0, archive="zip")
+    for domain in domains:
+        platform.simulator.script("read_export", None, Fault(status=503), domain=domain)
+        cut = Fault(headers={"ETag": "", "Last-Modified": ""}, cut="in_body")  # so the download cannot be resumed
+        platform.simulator.script("download", cut, domain=domain)
+    name = "{domain}" if len(domains) > 1 else "docs"
+    paths = {"bundle_path": f"{name}.zip", "site_path": name, "values_file": f"{name}.yaml"}
+    return action.run(platform, domain="\n".join(domains), **paths)
+
+
+def outcome(ended: Ended) -> tuple[object, ...]:
+    """Return how a run ended and what it delivered, except the links, which have random signatures."""
+    delivered = [{name: value for name, value in row.items() if name != "bundleUrl"} for row in ended.results]
+    left = {path: content for path, content in ended.left.items() if path.endswith((".zip", ".html"))}
+    return ended.end, {*ended.outputs}, delivered, {*ended.left}, left, ended.summary
+
+
+@pytest.mark.parametrize("domains", [DOMAINS[:1], DOMAINS], ids=["one site", "three sites"])
+def test_a_fault_in_any_method_of_the_log_is_one_warning_and_changes_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, domains: list[str]
+) -> None:
+    usual = run_with_all_events(tmp_path / "usual", domains)
+    assert usual.end == (0, None), usual.stdout
+    assert not [warning for warning in usual.warnings if "log" in warning]
+
+    for name in EVENTS:
+        fail = mock.Mock(side_effect=LookupError(name))
+        with monkeypatch.context() as patched:
+            patched.setattr(Log, name, fail)
+            ended = run_with_all_events(tmp_path / name, domains)
+
+        assert fail.called, name
+        assert outcome(ended) == outcome(usual), name
+        assert ended.stdout.count("cannot be written (LookupError)") == 1, name
+        assert (ended.errors, ended.stderr) == ([], ""), name
