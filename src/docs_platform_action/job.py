@@ -21,6 +21,7 @@ QUEUE: Final = "queued"
 RUN: Final = "exported"
 BUNDLE: Final = "packed"
 DOWNLOAD: Final = "downloaded"
+VERIFICATION: Final = "verified"
 UNPACK: Final = "unpacked"
 
 MIN_LINK_SECONDS: Final = 60.0  # that a link must remain valid at the end of the run, so that later steps can use it

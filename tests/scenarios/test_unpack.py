@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,9 @@ import pytest
 from admin_api_simulator.site import build_archive, site_files
 from docs_platform_action.bundle import file as module
 from docs_platform_action.bundle import plan
+from docs_platform_action.bundle.archive import CHUNK_BYTES
 from docs_platform_action.manifest import read_manifest
+from docs_platform_action.outputs import Outputs
 from tests.action import Action
 from tests.ended import Ended
 from tests.folders import read_tree
@@ -196,6 +199,48 @@ def test_an_environment_file_that_would_replace_what_is_read_is_refused_and_noth
     assert ended.exit_code == 1
     assert "OUTPUT_ENV_FILE" in ended.stdout
     assert read_tree(action.workspace) == kept
+
+
+@KINDS
+def test_each_heartbeat_says_how_far_it_is(action: Action, monkeypatch: pytest.MonkeyPatch, archive: bytes) -> None:
+    kind = next(kind for kind, known in ARCHIVES.items() if known == archive)
+    large = build_archive({**SITE, "zz.bin": os.urandom(12 * 1024**2)}, kind)
+    clock, read = VirtualClock(), module.BundleFile.read
+
+    def read_slowly(bundle: module.BundleFile, *given: int) -> bytes:
+        chunk = read(bundle, *given)
+        clock.sleep(120 * len(chunk) / CHUNK_BYTES)
+        return chunk
+
+    monkeypatch.setattr(module.BundleFile, "read", read_slowly)
+    monkeypatch.setattr("tests.scenarios.test_unpack.VirtualClock", lambda: clock)
+
+    ended = unpack(action, large)
+
+    before, _, after = ended.log.partition("  Verified ")
+    assert ended.end == (0, None)
+    assert len(re.findall("^  verifying +[0-9]", before, re.MULTILINE)) > 12
+    assert "unpacking" not in before
+    unpacking = re.findall("^  unpacking +([0-9]+) files?, ", after, re.MULTILINE)
+    assert len(unpacking) > 12
+    # a zip archive is copied before it is unpacked; of another one, the first megabytes are read before a file is written
+    assert kind == "zip" or min(map(int, unpacking[len(unpacking) // 2 :])) >= len(SITE)
+
+
+def test_an_archive_that_disappears_after_the_check_of_the_inputs_is_not_called_a_bug(
+    action: Action, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check_and_remove(_outputs: Outputs) -> None:
+        action.workspace.joinpath("docs.bundle").unlink()
+
+    monkeypatch.setattr(Outputs, "check", check_and_remove)
+
+    ended = unpack(action, ARCHIVES["tar"])
+
+    assert ended.end == (1, "invalid-bundle")
+    assert "docs.bundle" in ended.error
+    assert "bug" not in ended.error
+    assert [*action.workspace.iterdir()] == []
 
 
 def test_an_error_with_an_advice_of_its_own_keeps_it(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:

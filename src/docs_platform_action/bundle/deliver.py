@@ -10,7 +10,7 @@ from typing import Final
 from ..context import Context
 from ..errors import ActionError, Cancelled, DownloadFailed, InternalError, InvalidBundle, TooFewPages, Unavailable
 from ..inputs.settings import DeliverySettings, OutputPath
-from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
+from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, VERIFICATION, Job
 from ..manifest import manifest_lines
 from ..ownership import Owner, owner_of
 from ..text import as_sentence, format_bytes, format_digest, format_seconds, pluralize
@@ -71,9 +71,10 @@ class Delivery:
     def _deliver_given_file(self, sha256: str) -> None:
         source, target = self.settings.bundle_path, self.settings.site_path
         assert source is not None and target is not None  # noqa: S101, PT018  # for the type checker: mode `unpack` requires them
-        self.job.start_phase(UNPACK, self.context.clock.monotonic())
+        self.job.start_phase(VERIFICATION, self.context.clock.monotonic())
         with BundleFile(source, sha256, self.context.clock.cancellation) as file:
             found = file.verify()
+            self.job.start_phase(UNPACK, self.context.clock.monotonic())
             self.job.delivered = replace(self.job.delivered, downloaded=found)
             fact = f"{format_bytes(found.size)}, SHA-256 {format_digest(found.sha256)}"
             self.context.events.noted(self.job, f"Verified {source.name}: {fact}")
@@ -179,6 +180,7 @@ class Delivery:
             try:
                 for chunk in decompressed(stream, stream.peek()):
                     pipe.write(chunk)
+                    self.context.events.unpack_progressed(self.job, tree.files, tree.bytes)
                 pipe.write(b"")
             except InvalidBundle as error:
                 pipe.write(error)  # after what comes before it in the archive, which may be an error, too

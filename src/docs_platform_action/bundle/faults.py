@@ -44,6 +44,11 @@ PATH_SHARED: Final = Advice(
     remedy="Use a path that nothing else writes to.",
 )
 
+FILE_REPLACED: Final = Advice(
+    cause="Another process removed or replaced it after the inputs were checked.",
+    remedy="Use a path that nothing else writes to. Nothing was unpacked.",
+)
+
 UNUSABLE_FILE: Final = (  # the cause and the remedy if the archive has the right SHA-256
     "The archive was damaged or not a bundle when its SHA-256 was computed, or has changed since.",
     "Use another archive, or export the site again.",

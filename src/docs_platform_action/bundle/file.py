@@ -5,12 +5,12 @@ import io
 import os
 
 from ..clock import Cancellation
-from ..errors import InvalidBundle
+from ..errors import Advice, InvalidBundle
 from ..inputs.settings import OutputPath
 from ..models import Downloaded
 from ..text import quoted
 from .archive import CHUNK_BYTES, START_BYTES
-from .faults import DISK_FAULTY
+from .faults import DISK_FAULTY, FILE_REPLACED
 
 
 class BundleFile(io.RawIOBase):
@@ -21,7 +21,10 @@ class BundleFile(io.RawIOBase):
 
     def __init__(self, source: OutputPath, sha256: str, cancellation: Cancellation) -> None:
         self._name, self._expected, self._cancellation = source.name, sha256, cancellation
-        self._file = source.path.open("rb")
+        try:
+            self._file = source.path.open("rb")
+        except OSError as error:
+            raise self._unreadable(error, FILE_REPLACED) from error
         self._sha256 = hashlib.sha256()
         self.size = os.fstat(self._file.fileno()).st_size
 
@@ -38,7 +41,7 @@ class BundleFile(io.RawIOBase):
         try:
             chunk = self._file.read(size)
         except OSError as error:
-            raise InvalidBundle(f"the archive {quoted(self._name)} cannot be read ({error.strerror})", **DISK_FAULTY) from error
+            raise self._unreadable(error, DISK_FAULTY) from error
         self._sha256.update(chunk)
         return chunk
 
@@ -58,6 +61,10 @@ class BundleFile(io.RawIOBase):
                 remedy="Take the archive and its SHA-256 from the same run. Nothing was unpacked.",
             )
         return Downloaded(size=self._file.tell(), sha256=found)
+
+    def _unreadable(self, error: OSError, advice: Advice) -> InvalidBundle:
+        summary = f"the archive {quoted(self._name)} cannot be read ({error.strerror})"
+        return InvalidBundle(summary, **advice)
 
     def close(self) -> None:
         """Close the file."""

@@ -55,9 +55,11 @@ class Staged:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # the first error is reported
         with contextlib.suppress(OSError) if kind is not None else self.errors_explained():
-            if self.path == self._part:
-                shutil.rmtree(self._part) if self._is_folder else self._part.unlink()
-            os.close(self.descriptor)
+            try:
+                if self.path == self._part:
+                    self._remove()
+            finally:
+                os.close(self.descriptor)
         for folder in reversed(self._made):
             with contextlib.suppress(OSError):  # it is not empty
                 folder.rmdir()
@@ -93,6 +95,12 @@ class Staged:
         self.descriptor = os.open(self._part, flags | os.O_NOFOLLOW, 0o600)
         if self._owner is not None:
             self._owner.chown(self.descriptor)
+
+    def _remove(self) -> None:
+        if self._is_folder:
+            shutil.rmtree(self._part)
+        else:
+            self._part.unlink()
 
     def check_space(self, needed: int) -> None:
         """Raise `DiskTooSmall` if the disk has less than `needed` bytes free. Some network file systems report no sizes."""

@@ -1,9 +1,9 @@
 """The HTTP client: sends requests without a session, so without redirects, cookies, a `.netrc` file and the environment."""
 
 import contextlib
+import io
 import re
 import string
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +12,8 @@ from urllib.parse import quote, urlsplit
 import requests
 from requests.structures import CaseInsensitiveDict
 from requests.utils import select_proxy
+from urllib3 import HTTPResponse
+from urllib3.exceptions import DecodeError
 
 from .. import __version__
 from ..clock import Clock
@@ -82,17 +84,25 @@ class Response:
         return int(length) if length is not None else None
 
     def read(self, max_bytes: int) -> bytes:
-        """Return the body without gzip and deflate, or its first `max_bytes` at least. Raises `NetworkError` and `Cancelled`."""
+        """Return the decoded body, or its first `max_bytes` at least. Raises `NetworkError` and `Cancelled`.
+
+        Some gateways compress unasked.
+        """
         content = bytearray()
         for piece in self.pieces:
             content += piece
             if len(content) >= max_bytes:
                 break
-        if not content or self.headers.get("Content-Encoding", "").strip().lower() not in {"gzip", "x-gzip", "deflate"}:
+        coding = self.headers.get("Content-Encoding", "").strip()
+        if not content or not coding:
             return bytes(content)
-        decoder = zlib.decompressobj(wbits=32 + zlib.MAX_WBITS)  # gzip or zlib; some gateways compress unasked
-        with contextlib.suppress(zlib.error):
-            decoded = decoder.decompress(content, max_bytes)
-            if decoder.eof or len(decoded) >= max_bytes:
-                return decoded
-        raise NetworkError(f"The compressed response from {self.exchange.host} is damaged or incomplete", maybe_processed=True)
+        encoded = HTTPResponse(
+            io.BytesIO(content),
+            headers={"Content-Encoding": coding},
+            preload_content=False,
+        )
+        try:
+            return encoded.read(max_bytes, decode_content=True)
+        except DecodeError as error:
+            message = f"The compressed response from {self.exchange.host} is damaged"
+            raise NetworkError(message, maybe_processed=True) from error

@@ -78,6 +78,11 @@ class Reader:
         deployment = _filled(CommitSettings, {**values, **self._runner}) if values["commit"] else None
         return _filled(Settings, {**values, "jobs": tuple(jobs), "deployment": deployment})
 
+    @property
+    def _may_wait(self) -> bool:
+        """Whether inputs about delivery are checked. An invalid `wait` does not hide their errors."""
+        return bool(self._values.get("wait", True))
+
     def _text(self, name: str) -> str:
         return self._texts.get(name) or DEFAULTS[name]
 
@@ -140,7 +145,7 @@ class Reader:
             if not all(self._runner.values()):
                 error = "works only in a workflow, whose runner sets GITHUB_REPOSITORY and GITHUB_API_URL; remove it"
                 errors.append(("commit", error))
-        for row in INPUTS if values.get("wait") else ():  # else it has no effect anyway
+        for row in INPUTS if self._may_wait else ():  # else it has no effect anyway
             if row.needs and values.get(row.name) and not self._is_set(row.needs):
                 errors.append((row.name, f"has no effect without `{row.needs}`; set both, or remove `{row.name}`"))
 
@@ -163,7 +168,7 @@ class Reader:
                 else:
                     found[name] = resolve_each(path, roots, domains, lambda _, target: target)
                     load = partial(load_manifest, is_first=values.get("first-publication", False))
-                    values[name] = resolve_each(path, roots, domains, load) if values.get("wait") else None
+                    values[name] = resolve_each(path, roots, domains, load) if self._may_wait else None
         if values.get("first-publication") and isinstance(published := values.get(COMPARE_WITH), list) and all(published):
             error = "is `true`, but the manifest of `compare-with` exists; remove `first-publication`"
             self._errors.append(("first-publication", error))

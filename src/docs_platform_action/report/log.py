@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ..clock import Clock
-from ..job import DEPLOYMENT, DOWNLOAD, UNPACK, Job
+from ..job import DEPLOYMENT, DOWNLOAD, UNPACK, VERIFICATION, Job
 from ..models import API, STORAGE, ExportJob
 from ..text import (
     describe_retry,
@@ -257,8 +257,14 @@ class Log:
         elapsed = format_clock(now - since if since is not None else 0.0)
         remaining = self._shown[job].estimate.remaining_seconds(now)
         eta = "" if remaining is None else f"    about {format_eta(remaining)} left"
-        state = self._word(job.status) if job.status else "waiting" if job.job_id or job.is_in(DEPLOYMENT) else "starting"
-        return f"  {state:<10} {percent:>5} {pages:>12} {elapsed:>9}{eta}"
+        return f"  {self._state_of(job):<10} {percent:>5} {pages:>12} {elapsed:>9}{eta}"
+
+    def _state_of(self, job: Job) -> str:
+        if job.status:
+            return self._word(job.status)
+        if job.is_in(VERIFICATION):
+            return "verifying"
+        return "waiting" if job.job_id or job.is_in(DEPLOYMENT) else "starting"
 
     def _download_line(self, job: Job) -> str:
         now, shown, began_at = self._clock.monotonic(), self._shown[job], job.phases[-1].began_at

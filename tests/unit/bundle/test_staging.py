@@ -1,8 +1,12 @@
 """A result is published complete or removed, and gets the owner of the workspace."""
 
+import errno
+import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -54,6 +58,23 @@ def test_what_is_not_published_is_removed_with_the_folders_that_only_it_used(sta
         fill(result)
         (tmp_path / "a" / "other").touch()
     assert read_tree(tmp_path) == {"a": None, "a/other": b""}
+
+
+def test_the_descriptor_is_closed_even_if_the_temporary_file_or_folder_cannot_be_removed(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deny = Mock(side_effect=PermissionError(errno.EACCES, "Permission denied"))
+    monkeypatch.setattr(shutil, "rmtree", deny)
+    monkeypatch.setattr(Path, "unlink", deny)
+
+    with pytest.raises(KeyError), stage(tmp_path / "result") as result:
+        raise KeyError
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(result.descriptor)
+    with pytest.raises(DownloadFailed), stage(tmp_path / "other") as result:
+        pass
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(result.descriptor)
 
 
 @pytest.mark.parametrize("is_folder", [False, True])

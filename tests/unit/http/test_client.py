@@ -1,6 +1,7 @@
 """A request is sent as it should be, and its response is read within the limits."""
 
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import Mapping
 from typing import Final
@@ -60,10 +61,12 @@ def test_what_follows_the_host_is_sent_byte_for_byte() -> None:
     [
         (gzip.compress(BODY) + bytes(9), " X-GZIP ", BODY),
         (zlib.compress(BODY) + b"\n", "deflate", BODY),
+        (zlib.compress(BODY, wbits=-zlib.MAX_WBITS), "deflate", BODY),
+        (gzip.compress(zlib.compress(BODY)), "deflate, gzip", BODY),
         (BODY, "br", BODY),
         (b"", "gzip", b""),
     ],
-    ids=["gzip with padding", "deflate with a newline", "another", "an empty body"],
+    ids=["gzip with padding", "deflate with a newline", "deflate in its raw form", "two codings", "another", "an empty body"],
 )
 def test_the_length_of_a_response_is_the_announced_one_and_gzip_or_deflate_is_undone(
     body: bytes, coding: str, content: bytes
@@ -72,11 +75,26 @@ def test_the_length_of_a_response_is_the_announced_one_and_gzip_or_deflate_is_un
     assert read(body, {"Content-Encoding": coding, "Content-Length": f" {len(body)} "}) == (len(body), content)
 
 
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_no_more_is_decompressed_than_is_read(coding: str) -> None:
+    bomb = bytes(64 * 1024**2)
+    body = gzip.compress(bomb) if coding == "gzip" else zlib.compress(bomb)
+    tracemalloc.start()
+    try:
+        _, content = read(body, {"Content-Encoding": coding}, max_bytes=1000)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert content == bytes(1000)
+    assert peak_bytes < 4 * 1024**2
+
+
 @pytest.mark.parametrize(
     ("body", "headers"),
     [
         *((b"{}", {"Content-Length": length}) for length in ("", "x", "-2", "+2", "2.0", "2, 2", "\u0662", "9" * 19)),
-        *((body, {"Content-Encoding": "gzip"}) for body in (b"{}", gzip.compress(b"{}", mtime=0)[:-1])),
+        *((b"\xff" * 9, {"Content-Encoding": coding}) for coding in ("gzip", "deflate", "deflate, gzip")),
     ],
 )
 def test_a_length_that_is_not_a_number_or_damaged_data_is_an_error(body: bytes, headers: dict[str, str]) -> None:

@@ -206,6 +206,8 @@ class TestRefused:
             ({"mode": "agent"}, ["base-url", "admin-key", "job-id", "project-id"]),
             ({"mode": "unpack"}, ["bundle-path", "bundle-sha256", "site-path"]),
             ({**EXPORT, "timeout": "soon", "wait": "maybe"}, ["timeout", "wait"]),
+            ({**EXPORT, "wait": "maybe", "changes-path": "c", "site-path": "published"}, ["wait", "changes-path", "site-path"]),
+            ({**EXPORT, "wait": "maybe", "site-path": "s", "compare-with": "missing"}, ["wait", "compare-with"]),
             # one whose name is misspelled is not missing as well
             ({name.replace("-", "_"): value for name, value in AGENT.items()}, ["admin-key", "base-url", "job-id", "project-id"]),
             # with an unknown mode, every input counts, but none is missing that one mode requires
