@@ -16,7 +16,7 @@ from ..ownership import Owner, owner_of
 from ..text import as_sentence, format_bytes, format_digest, format_seconds, pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
 from .faults import UNUSABLE_FILE, DiskTooSmall
-from .file import BundleFile
+from .file import BundleFile, open_archive
 from .pipe import Pipe
 from .plan import Digests, changes_json, check_removed, compare, describe, site_sha256
 from .staging import Staged
@@ -72,7 +72,7 @@ class Delivery:
         source, target = self.settings.bundle_path, self.settings.site_path
         assert source is not None and target is not None  # noqa: S101, PT018  # for the type checker: mode `unpack` requires them
         self.job.start_phase(VERIFICATION, self.context.clock.monotonic())
-        with BundleFile(source, sha256, self.context.clock.cancellation) as file:
+        with BundleFile(open_archive(source), source.name, sha256, self.context.clock.cancellation) as file:
             found = file.verify()
             self.job.start_phase(UNPACK, self.context.clock.monotonic())
             self.job.delivered = replace(self.job.delivered, downloaded=found)

@@ -13,18 +13,25 @@ from .archive import CHUNK_BYTES, START_BYTES
 from .faults import DISK_FAULTY, FILE_REPLACED
 
 
+def open_archive(source: OutputPath) -> io.BufferedReader:
+    """Open the archive. Raises `InvalidBundle` if it is gone since the check of the inputs."""
+    try:
+        return source.path.open("rb")
+    except OSError as error:
+        raise _unreadable(source.name, error, FILE_REPLACED) from error
+
+
 class BundleFile(io.RawIOBase):
-    """The bundle at a path, opened once and read twice: by `verify`, and by what unpacks it.
+    """The bundle as an open `file`, which is read twice: by `verify`, and by what unpacks it. Closing it closes the file.
 
     `verify` and `drain` raise `InvalidBundle` if the SHA-256 is not the given one: the file may be written to between them.
     """
 
-    def __init__(self, source: OutputPath, sha256: str, cancellation: Cancellation) -> None:
-        self._name, self._expected, self._cancellation = source.name, sha256, cancellation
-        try:
-            self._file = source.path.open("rb")
-        except OSError as error:
-            raise self._unreadable(error, FILE_REPLACED) from error
+    def __init__(self, file: io.BufferedReader, name: str, sha256: str, cancellation: Cancellation) -> None:
+        self._file = file
+        self._name = name
+        self._expected = sha256
+        self._cancellation = cancellation
         self._sha256 = hashlib.sha256()
         self.size = os.fstat(self._file.fileno()).st_size
 
@@ -41,7 +48,7 @@ class BundleFile(io.RawIOBase):
         try:
             chunk = self._file.read(size)
         except OSError as error:
-            raise self._unreadable(error, DISK_FAULTY) from error
+            raise _unreadable(self._name, error, DISK_FAULTY) from error
         self._sha256.update(chunk)
         return chunk
 
@@ -62,11 +69,11 @@ class BundleFile(io.RawIOBase):
             )
         return Downloaded(size=self._file.tell(), sha256=found)
 
-    def _unreadable(self, error: OSError, advice: Advice) -> InvalidBundle:
-        summary = f"the archive {quoted(self._name)} cannot be read ({error.strerror})"
-        return InvalidBundle(summary, **advice)
-
     def close(self) -> None:
         """Close the file."""
         self._file.close()
         super().close()
+
+
+def _unreadable(name: str, error: OSError, advice: Advice) -> InvalidBundle:
+    return InvalidBundle(f"the archive {quoted(name)} cannot be read ({error.strerror})", **advice)
