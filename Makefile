@@ -67,8 +67,8 @@ wording: $(INSTALLED)  ## rewrite the pages of tests/wording, which have each er
 reference: $(INSTALLED)  ## rewrite the tables of docs/reference.md, which are those of action.yml
 	@$(BIN)/python -m docs.reference
 
-quick: check-python  ## check style, types, imports and pages, and run the unit tests, in half a minute
-	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit tests/wording
+quick: check-python $(NODE_PACKAGES)  ## check style, types, imports, inputs, outputs and pages, and run the unit tests, in half a minute
+	$(BIN)/python -m pytest --quiet --numprocesses=auto tests/unit tests/wording tests/docs tests/scenarios/test_endings.py
 
 # The image's Python is newer than the oldest supported one, and differs from it in TLS, archives and sockets. If it is installed beside
 # another one, the slow tests of modules run only on it, the unit tests on both, and the rest on the other. There, the table of faults
@@ -116,7 +116,7 @@ check-python: $(INSTALLED)
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m docs.pages
 
-lint: check-python $(NODE_PACKAGES)  ## check style, types, imports between packages, pages, Dockerfile, action, workflows and issue forms
+lint: check-python $(NODE_PACKAGES)  ## check style, types, imports between packages, pages and their words, Dockerfile, action, workflows and issue forms
 	$(BIN)/hadolint Dockerfile tests/container/on-image.Dockerfile tests/workflow/job-image/Dockerfile tests/workflow/job-image/examples.Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS) $(TEST_WORKFLOWS)

@@ -1,12 +1,13 @@
 """The Markdown pages: their code, and a check of them and the issue forms, `python -m docs.pages`, a part of `make lint`.
 
-Links to files and sections of the repository lead to existing ones, pictures have an alternative text, and no page is too long.
+Links to files and sections of the repository lead to existing ones, and pictures have an alternative text. The check prints the
+number of words of each page and of all pages, as `wc -w` counts them.
 """
 
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
@@ -21,18 +22,8 @@ ROOT: Final = Path(__file__).parents[1]
 ADDRESS: Final = "https://github.com/OWNER/docs-platform-action"
 """The repository's address. Issue forms have no relative links."""
 
-MAX_WORDS: Final = {
-    900: ("CONTRIBUTING.md", "RELEASING.md"),
-    1100: ("docs/approvals.md", "docs/simulator.md"),
-    1200: ("SECURITY.md",),
-    1300: ("docs/hosting.md", "docs/plan.md", "examples/README.md"),
-    1400: ("README.md",),
-    1500: ("docs/evidence.md",),
-    1800: ("docs/threat-model.md",),
-    2600: ("docs/reference.md",),
-    4000: ("tests/wording/errors.md",),
-}
-"""Pages by their maximum number of words, as `wc -w` counts them. Others have at most 1,000, and all together 30,000."""
+README_MAX_WORDS: Final = 1600
+"""A first page. No other page has a maximum."""
 
 
 class Page(HTMLParser):
@@ -129,14 +120,22 @@ def all_findings() -> Iterator[str]:
         yield from findings(page, page.read_text("utf-8"))
     for form in sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")):
         yield from findings(form, re.sub(rf"({ADDRESS}[^\s)\"]*)", r"<\1>", form.read_text("utf-8")))
-    words = {str(page.relative_to(ROOT)): len(page.read_text("utf-8").split()) for page in markdown_pages()}
-    limits = dict.fromkeys(words, 1000) | {page: limit for limit, pages in MAX_WORDS.items() for page in pages}
-    for page, limit in limits.items():
-        if (count := words.get(page)) is None or count > limit:
-            yield f"{page}: has {count or 'no'} words; the maximum is {limit:,}"
-    if (total := sum(words.values())) > 30_000:
-        yield f"All pages together have {total:,} words, more than 30,000"
+    if (count := word_counts()["README.md"]) > README_MAX_WORDS:
+        yield f"README.md: has {count:,} words; the maximum is {README_MAX_WORDS:,}"
+
+
+def word_counts() -> dict[str, int]:
+    """Return the number of words of each page."""
+    pages = sorted(markdown_pages())
+    return {str(page.relative_to(ROOT)): len(page.read_text("utf-8").split()) for page in pages}
+
+
+def word_table(counts: Mapping[str, int]) -> str:
+    """Return the lines that show the number of words of each page, and of all together."""
+    rows = {**counts, "all pages together": sum(counts.values())}
+    return "".join(f"{count:>7,}  {page}\n" for page, count in rows.items())
 
 
 if __name__ == "__main__":
+    sys.stdout.write(f"Words:\n{word_table(word_counts())}")
     sys.exit("\n".join(all_findings()) or None)
