@@ -37,7 +37,7 @@ from .report.log import Log
 from .report.summary import Summary, write_summary
 from .signals import SignalHandler
 
-CANCELLED_OUTPUTS_SECONDS: Final = 1.0  # for the outputs of a cancelled run, whose container will be killed
+CANCELLED_OUTPUTS_SECONDS: Final = 1.0  # to write outputs, before the runner kills the container
 OUTPUTS_BLOCKED: Final = (
     "The step's outputs could not be written in time after the cancel.",
     "The file that GITHUB_OUTPUT or OUTPUT_ENV_FILE names blocks.",
@@ -100,7 +100,13 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     duration_seconds = now - started_at
     # before the log, which may block: after a cancel the runner kills the container within seconds
     within_seconds = CANCELLED_OUTPUTS_SECONDS if exit_code else None
-    if not outputs.write_all(jobs, now=now, duration_seconds=duration_seconds, within_seconds=within_seconds):
+    are_written = outputs.write_all(
+        jobs,
+        now=now,
+        duration_seconds=duration_seconds,
+        within_seconds=within_seconds,
+    )
+    if not are_written:
         console.warning(OUTPUTS_BLOCKED)
     for job in jobs:
         if job.masks_bundle_url and job.link is not None:
@@ -111,7 +117,13 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
         console.print_outputs(outputs.printable)
     with console.bugs_as_warnings("An error annotation"):
         annotate_failures(console, jobs)
-    summary = Summary(jobs=jobs, console=console, now=clock.now(), monotonic=now, duration_seconds=duration_seconds)
+    summary = Summary(
+        jobs=jobs,
+        console=console,
+        now=clock.now(),
+        monotonic=now,
+        duration_seconds=duration_seconds,
+    )
     with console.bugs_as_warnings("The job summary"):
         write_summary(summary, _path(environ, "GITHUB_STEP_SUMMARY"))
     return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
@@ -126,7 +138,12 @@ def _end_log(log: Log, console: Console, cancelled: Sequence[Job]) -> None:
 
 
 def _context_for(
-    settings: Settings, jobs: list[Job], clock: Clock, events: Events, outputs: Outputs, redactor: Redactor
+    settings: Settings,
+    jobs: list[Job],
+    clock: Clock,
+    events: Events,
+    outputs: Outputs,
+    redactor: Redactor,
 ) -> Context:
     client = HttpClient(
         transport=Transport(create_ssl_context(settings.ca_bundle)),
@@ -146,13 +163,25 @@ def _context_for(
     if (wanted := settings.deployment) is not None:
         token_client = ApiClient(client, base_url=wanted.github_api_url, key=wanted.github_token)
         github = Deployments(
-            GitHubClient(client=token_client, repository=wanted.github_repository, clock=clock, events=events),
+            GitHubClient(
+                client=token_client,
+                repository=wanted.github_repository,
+                clock=clock,
+                events=events,
+            ),
             commit=wanted.commit,
             creator=wanted.deployment_creator,
             environment=wanted.deployment_environment,
             repository_url=f"{wanted.github_server_url}/{wanted.github_repository}",
         )
-    return Context(clock=clock, client=client, api=api, outputs=outputs, events=events, github=github)
+    return Context(
+        clock=clock,
+        client=client,
+        api=api,
+        outputs=outputs,
+        events=events,
+        github=github,
+    )
 
 
 def _proxies_for(url: str) -> dict[str, str]:

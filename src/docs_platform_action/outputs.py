@@ -85,17 +85,19 @@ class Outputs:
         duration_seconds: float,
         within_seconds: float | None = None,
     ) -> bool:
-        """Write every output, and return whether that ended within the seconds, if there is a limit.
+        """Write every output. Return whether that ended within the seconds, if there is a limit.
 
         If they cannot be written, the first job that has not failed fails.
         """
         self.values = self._values_of(jobs, now, duration_seconds)
-        self._hidden_links = _pattern_of([job.link.url for job in jobs if job.masks_bundle_url and job.link is not None])
+        links = [job.link.url for job in jobs if job.masks_bundle_url and job.link is not None]
+        self._hidden_links = _pattern_of(links)
         write = partial(self._write_all, jobs, now, duration_seconds)
         if within_seconds is None:
             write()
             return True
-        writing = threading.Thread(target=write, daemon=True, name="outputs")  # a write cannot be interrupted
+        # a write cannot be interrupted
+        writing = threading.Thread(target=write, daemon=True, name="outputs")
         try:
             writing.start()
         except RuntimeError:  # the machine allows no more threads

@@ -31,7 +31,7 @@ class Work(Protocol):
         """Do the work."""
 
     def tick(self) -> None:
-        """Report progress, without raising anything. Called every `tick_seconds`, in a third thread."""
+        """Report progress every `tick_seconds`, in a third thread. Raises nothing."""
 
     def stop(self) -> float:
         """Request the end of the work; return how long to wait for it before `abort`."""
@@ -55,7 +55,8 @@ class SignalHandler:
     def run(self, work: Work) -> signal.Signals | None:
         """Run `work` until it ends or a signal is received; return the signal.
 
-        A signal stops the work, and aborts it if it does not end in time. Raises what `work.run` raises.
+        A signal stops the work, and aborts it if it does not end in time.
+        Raises what `work.run` raises.
         """
         if not self._events.empty() and isinstance(received := self._events.get(), signal.Signals):
             return received

@@ -71,8 +71,14 @@ class AdminApi:
         """
         request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
         self.start_requests[job] = request
-        read = partial(self._record_start, job=job)
-        return self._send(Call(job=job, action="start exports", request=request, read=read, is_start=True))
+        call = Call(
+            job=job,
+            action="start exports",
+            request=request,
+            read=partial(self._record_start, job=job),
+            is_start=True,
+        )
+        return self._send(call)
 
     def is_start_unconfirmed(self, job: Job) -> bool:
         """Return whether the platform may have processed a start request that got no response."""
@@ -102,10 +108,15 @@ class AdminApi:
 
     def announce(self, success: Success[T]) -> None:
         """Announce the end of a request, and of the outage before it."""
-        job = success.call.job
-        self._announce_request(success.call, str(success.status), success.milliseconds, success.request_id)
+        call = success.call
+        self._announce_request(call, str(success.status), success.milliseconds, success.request_id)
         if success.outage_seconds is not None:
-            self.events.recovered(job, API, after_seconds=success.outage_seconds, is_limit=success.is_limit)
+            self.events.recovered(
+                call.job,
+                API,
+                after_seconds=success.outage_seconds,
+                is_limit=success.is_limit,
+            )
 
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is retried for as long as `outage-tolerance` allows."""
@@ -121,7 +132,8 @@ class AdminApi:
         while True:
             retry = self._wait_for_turn(call, retry)
             try:
-                success = self._attempt(call, call.timeouts.within(retry.attempt_seconds(self.clock.monotonic())))
+                attempt_seconds = retry.attempt_seconds(self.clock.monotonic())
+                success = self._attempt(call, call.timeouts.within(attempt_seconds))
             except TransientError as error:
                 now = self.clock.monotonic()
                 if call.is_start:
@@ -136,8 +148,11 @@ class AdminApi:
             else:
                 self.has_answered = True
                 if was_announced and retry.error is not None:
-                    outage_seconds = self.clock.monotonic() - began
-                    return replace(success, outage_seconds=outage_seconds, is_limit=_is_limit(call, retry.error))
+                    return replace(
+                        success,
+                        outage_seconds=self.clock.monotonic() - began,
+                        is_limit=_is_limit(call, retry.error),
+                    )
                 return success
 
     def _wait_for_turn(self, call: Call[T], retry: Retry) -> Retry:
@@ -162,7 +177,8 @@ class AdminApi:
         try:
             response = self.client.send(call.request, timeouts)
         except UnusableServerError as error:
-            self._announce_request(call, "ended without a response", self._milliseconds_since(began))
+            outcome = "ended without a response"
+            self._announce_request(call, outcome, self._milliseconds_since(began))
             raise error.failure(Unavailable, f"the API at {self.client.host}", "`base-url`") from error
         except NetworkError as error:
             self._announce_request(call, error.message, self._milliseconds_since(began))
@@ -198,9 +214,20 @@ class AdminApi:
     def _milliseconds_since(self, began: float) -> float:
         return (self.clock.monotonic() - began) * 1000
 
-    def _announce_request(self, call: Call[T], outcome: str, milliseconds: float, request_id: str | None = None) -> None:
-        request = f"{call.request.method} {call.request.url}"
-        self.events.request_ended(call.job, request, outcome=outcome, milliseconds=milliseconds, request_id=request_id)
+    def _announce_request(
+        self,
+        call: Call[T],
+        outcome: str,
+        milliseconds: float,
+        request_id: str | None = None,
+    ) -> None:
+        self.events.request_ended(
+            call.job,
+            f"{call.request.method} {call.request.url}",
+            outcome=outcome,
+            milliseconds=milliseconds,
+            request_id=request_id,
+        )
 
     def _announce_outage(self, call: Call[T], retry: Retry, error: TransientError) -> bool:
         now = self.clock.monotonic()
@@ -229,7 +256,8 @@ class AdminApi:
 
     def _record_start(self, body: Mapping[str, object], *, job: Job) -> None:
         job_id, status = read_started(body)
-        first = self.started_jobs.setdefault(job_id, job)  # atomic: of two threads, one is the first
+        # atomic: of two threads, one is the first
+        first = self.started_jobs.setdefault(job_id, job)
         if first is not job:
             raise BadResponse(
                 f"the platform returned the same job for {first.domain} and this domain",

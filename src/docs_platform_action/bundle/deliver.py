@@ -72,7 +72,8 @@ class Delivery:
         source, target = self.settings.bundle_path, self.settings.site_path
         assert source is not None and target is not None  # noqa: S101, PT018  # for the type checker: mode `unpack` requires them
         self.job.start_phase(VERIFICATION, self.context.clock.monotonic())
-        with BundleFile(open_archive(source), source.name, sha256, self.context.clock.cancellation) as file:
+        cancellation = self.context.clock.cancellation
+        with BundleFile(open_archive(source), source.name, sha256, cancellation) as file:
             found = file.verify()
             self.job.start_phase(UNPACK, self.context.clock.monotonic())
             self.job.delivered = replace(self.job.delivered, downloaded=found)

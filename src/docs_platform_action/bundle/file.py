@@ -22,12 +22,20 @@ def open_archive(source: OutputPath) -> io.BufferedReader:
 
 
 class BundleFile(io.RawIOBase):
-    """The bundle as an open `file`, which is read twice: by `verify`, and by what unpacks it. Closing it closes the file.
+    """The bundle as an open `file`, which is read twice: by `verify`, and by what unpacks it.
+
+    Closing it closes the file.
 
     `verify` and `drain` raise `InvalidBundle` if the SHA-256 is not the given one: the file may be written to between them.
     """
 
-    def __init__(self, file: io.BufferedReader, name: str, sha256: str, cancellation: Cancellation) -> None:
+    def __init__(
+        self,
+        file: io.BufferedReader,
+        name: str,
+        sha256: str,
+        cancellation: Cancellation,
+    ) -> None:
         self._file = file
         self._name = name
         self._expected = sha256

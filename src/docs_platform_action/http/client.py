@@ -84,9 +84,9 @@ class Response:
         return int(length) if length is not None else None
 
     def read(self, max_bytes: int) -> bytes:
-        """Return the decoded body, or its first `max_bytes` at least. Raises `NetworkError` and `Cancelled`.
+        """Return the decoded body, or its first `max_bytes` at least.
 
-        Some gateways compress unasked.
+        Some gateways compress unasked. Raises `NetworkError` and `Cancelled`.
         """
         content = bytearray()
         for piece in self.pieces:

@@ -80,7 +80,7 @@ class Reader:
 
     @property
     def _may_wait(self) -> bool:
-        """Whether inputs about delivery are checked. An invalid `wait` does not hide their errors."""
+        """Whether the run may wait. An invalid `wait` does not hide errors about delivery."""
         return bool(self._values.get("wait", True))
 
     def _text(self, name: str) -> str:
@@ -168,7 +168,9 @@ class Reader:
                 else:
                     found[name] = resolve_each(path, roots, domains, lambda _, target: target)
                     load = partial(load_manifest, is_first=values.get("first-publication", False))
-                    values[name] = resolve_each(path, roots, domains, load) if self._may_wait else None
+                    values[name] = None
+                    if self._may_wait:
+                        values[name] = resolve_each(path, roots, domains, load)
         if values.get("first-publication") and isinstance(published := values.get(COMPARE_WITH), list) and all(published):
             error = "is `true`, but the manifest of `compare-with` exists; remove `first-publication`"
             self._errors.append(("first-publication", error))

@@ -8,7 +8,7 @@ from .commit import wait_for_commit
 
 
 def start_site(job: Job, settings: JobSettings, context: Context) -> Success[None]:
-    """Start an export, whose id is in the job at once, and is not announced yet. Raises `ActionError`."""
+    """Start an export and record it in the job. The caller announces it. Raises `ActionError`."""
     if context.github is not None and job.deployed is None:
         wait_for_commit(job, settings.commit_timeout_seconds, context.github, context)
     return context.api.start_export(job, settings.start_options or {})

@@ -140,7 +140,7 @@ class Runner:
                 started = start_site(job, settings, context)
             if len(self._jobs) == 1:  # of several, only `results` has the ids
                 context.outputs.write_job_id(job)
-            if started is not None:  # only now: a log that blocks must not keep the id from being written
+            if started is not None:  # only now: a log may block
                 context.api.announce(started)
             context.events.job_known(job)
             if job is self._jobs[0]:
@@ -157,7 +157,10 @@ class Runner:
             self._end(job, None)
 
     def _end(self, job: Job, failure: ActionError | None) -> None:
-        """Record and announce how a job ended, unless it was cancelled before: its thread may outlast the cancel."""
+        """Record and announce the end of a job, unless a cancel is recorded.
+
+        The thread of a job may outlast the cancel.
+        """
         now = self._context.clock.monotonic()
         with self._ending:
             if isinstance(job.failure, Cancelled):

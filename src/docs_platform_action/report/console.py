@@ -87,7 +87,10 @@ class Console:
 
     @contextlib.contextmanager
     def bugs_as_warnings(self, part: str) -> Iterator[None]:
-        """Turn the first bug in a part of the report into a warning: it changes neither outputs nor exit code."""
+        """Turn the first bug in a part of the report into a warning.
+
+        Bugs there change neither outputs nor exit code.
+        """
         try:
             yield
         except Exception as bug:  # noqa: BLE001  # whatever it is

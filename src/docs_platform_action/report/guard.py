@@ -12,7 +12,7 @@ LOG: Final = "A part of the log"  # what cannot be written
 
 
 class GuardedEvents:
-    """Implements `Events`. Passes each event on, and turns the first fault of the listener into a warning."""
+    """Implements `Events`: passes each event on. The listener's first fault becomes a warning."""
 
     def __init__(self, listener: Events, console: Console) -> None:
         self._listener = listener
@@ -72,7 +72,14 @@ class GuardedEvents:
                 is_limit=is_limit,
             )
 
-    def recovered(self, job: Job, server: str, *, after_seconds: float, is_limit: bool = False) -> None:
+    def recovered(
+        self,
+        job: Job,
+        server: str,
+        *,
+        after_seconds: float,
+        is_limit: bool = False,
+    ) -> None:
         with self._guard():
             self._listener.recovered(job, server, after_seconds=after_seconds, is_limit=is_limit)
 
