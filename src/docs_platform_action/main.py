@@ -32,16 +32,12 @@ from .outputs import Outputs
 from .redaction import Redactor
 from .report.console import Console
 from .report.failures import annotate_failures
-from .report.guard import LOG, GuardedEvents
+from .report.guard import GuardedEvents
 from .report.log import Log
 from .report.summary import Summary, write_summary
 from .signals import SignalHandler
 
 CANCELLED_OUTPUTS_SECONDS: Final = 1.0  # to write outputs, before the runner kills the container
-OUTPUTS_BLOCKED: Final = (
-    "The step's outputs could not be written in time after the cancel.",
-    "The file that GITHUB_OUTPUT or OUTPUT_ENV_FILE names blocks.",
-)
 
 
 def main(signal_handler: SignalHandler, clock: Clock) -> int:
@@ -72,7 +68,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     outputs = Outputs(output_file, console.redactor, env_file=env_file)
     started_at = clock.monotonic()
     jobs = [Job(mode=reader.mode, began_at=started_at)]  # reports errors from before the settings are known
-    log: Log | None = None
+    events: GuardedEvents | None = None
     cancelled: Sequence[Job] = ()
     exit_code = 0
     try:
@@ -99,22 +95,17 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     now = clock.monotonic()
     duration_seconds = now - started_at
     # before the log, which may block: after a cancel the runner kills the container within seconds
-    within_seconds = CANCELLED_OUTPUTS_SECONDS if exit_code else None
-    are_written = outputs.write_all(
-        jobs,
-        now=now,
-        duration_seconds=duration_seconds,
-        within_seconds=within_seconds,
-    )
-    if not are_written:
-        console.warning(OUTPUTS_BLOCKED)
+    write = functools.partial(outputs.write_all, jobs, now=now, duration_seconds=duration_seconds)
+    if not signal_handler.finish(write, CANCELLED_OUTPUTS_SECONDS):
+        exit_code = _give_up_outputs(outputs, jobs, signal_handler, now)
     for job in jobs:
         if job.masks_bundle_url and job.link is not None:
             console.mask_in_job(job.link.url)  # before the runner reads the outputs
-    if log is not None:
-        _end_log(log, console, cancelled)
-    if output_file is None:
-        console.print_outputs(outputs.printable)
+    if events is not None:
+        for job in cancelled:
+            events.job_ended(job)
+        events.close()
+    _show_outputs(outputs, console, is_printed=output_file is None)
     with console.bugs_as_warnings("An error annotation"):
         annotate_failures(console, jobs)
     summary = Summary(
@@ -129,12 +120,26 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
 
 
-def _end_log(log: Log, console: Console, cancelled: Sequence[Job]) -> None:
-    events = GuardedEvents(log, console)
-    for job in cancelled:
-        events.job_ended(job)
-    with console.bugs_as_warnings(LOG):
-        log.close()
+def _give_up_outputs(outputs: Outputs, jobs: Sequence[Job], signal_handler: SignalHandler, now: float) -> int:
+    """Cancel the jobs that have not failed, because their outputs are missing. Return the exit code."""
+    received = signal_handler.received
+    assert received is not None  # noqa: S101  # for the type checker: only a signal ends a write
+    outputs.error = InternalError(
+        "they could not be written in time after the cancel",
+        cause="The file that GITHUB_OUTPUT or OUTPUT_ENV_FILE names blocks.",
+    )
+    for job in jobs:
+        if job.failure is None:
+            job.cancel(received.name, now, is_start_unconfirmed=False)
+    return 128 + received
+
+
+def _show_outputs(outputs: Outputs, console: Console, *, is_printed: bool) -> None:
+    error = outputs.error
+    if error is not None:
+        console.warning([f"The outputs are incomplete: {error.summary}.", *error.details, error.cause])
+    if is_printed:
+        console.print_outputs(outputs.printable)
 
 
 def _context_for(

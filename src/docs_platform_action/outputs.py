@@ -8,7 +8,6 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +48,7 @@ class Outputs:
 
     def __init__(self, file: Path | None, redactor: Redactor, *, env_file: Path | None = None) -> None:
         self.values: Mapping[str, str] = {}
+        self.error: InternalError | None = None
         self._hidden_links = _NOTHING
         self._file, self._env_file, self._redactor = file, env_file if file is None else None, redactor
         self._written: dict[str, str] = {}
@@ -83,30 +83,14 @@ class Outputs:
         *,
         now: float,
         duration_seconds: float,
-        within_seconds: float | None = None,
-    ) -> bool:
-        """Write every output. Return whether that ended within the seconds, if there is a limit.
+    ) -> None:
+        """Write every output. If they cannot be written, the first job that has not failed fails.
 
-        If they cannot be written, the first job that has not failed fails.
+        If all have failed, `error` says why the outputs are not written.
         """
         self.values = self._values_of(jobs, now, duration_seconds)
         links = [job.link.url for job in jobs if job.masks_bundle_url and job.link is not None]
         self._hidden_links = _pattern_of(links)
-        write = partial(self._write_all, jobs, now, duration_seconds)
-        if within_seconds is None:
-            write()
-            return True
-        # a write cannot be interrupted
-        writing = threading.Thread(target=write, daemon=True, name="outputs")
-        try:
-            writing.start()
-        except RuntimeError:  # the machine allows no more threads
-            write()
-        else:
-            writing.join(within_seconds)
-        return not writing.is_alive()
-
-    def _write_all(self, jobs: Sequence[Job], now: float, duration_seconds: float) -> None:
         is_refused = isinstance(jobs[0].failure, InvalidInput)  # then another file may be there, such as an archive
         try:
             with self._lock:
@@ -116,8 +100,11 @@ class Outputs:
                 elif self._env_file is not None and not (is_refused and "OUTPUT_ENV_FILE" in self.values["results"]):
                     self._write_env_file(self._env_file)
         except InternalError as error:
-            job = next((job for job in jobs if job.failure is None), jobs[0])
-            job.failure = job.failure or error
+            job = next((job for job in jobs if job.failure is None), None)
+            if job is not None:
+                job.failure = error
+            else:
+                self.error = error
             self.values = self._values_of(jobs, now, duration_seconds)
             short = {name: text for name, text in self.values.items() if name != "results"}
             for part in (short, {"results": self.values["results"]}) if self._file is not None else ():

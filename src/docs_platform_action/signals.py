@@ -9,6 +9,7 @@ import os
 import queue
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Final, Protocol
 
@@ -18,6 +19,8 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 ABORT_GRACE_SECONDS: Final = 0.2  # how long to wait for aborted work: a cancel ends within a second
 FORCE_EXIT_SECONDS: Final = 6.0  # after the first signal, when another one ends the process: something blocks it, such as its log
+
+_CHECK_SECONDS: Final = 0.05  # how often a write checks whether a signal has been received
 
 Event = signal.Signals | BaseException | None  # a signal, an error of the work, or `None` for its end
 
@@ -41,7 +44,12 @@ class Work(Protocol):
 
 
 class SignalHandler:
-    """Handles SIGINT and SIGTERM from its creation on. PID 1 of a container would otherwise ignore SIGTERM."""
+    """Handles SIGINT and SIGTERM from its creation on. PID 1 of a container would otherwise ignore SIGTERM.
+
+    `received` is the first signal.
+    """
+
+    received: signal.Signals | None = None
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -67,6 +75,33 @@ class SignalHandler:
         if event is not None and not self._ended.wait(work.stop()):
             self._ended.wait(work.abort())
         return event
+
+    def finish(self, write: Callable[[], None], grace_seconds: float) -> bool:
+        """Write in another thread, and return whether that ended. Raises what `write` raises.
+
+        A write cannot be interrupted. Without a signal, it may take as long as it needs;
+        after one, `grace_seconds`.
+        """
+        errors: list[Exception] = []
+
+        def run() -> None:
+            try:
+                write()
+            except Exception as error:  # noqa: BLE001  # the main thread raises it
+                errors.append(error)
+
+        writing = threading.Thread(target=run, daemon=True, name="finish")
+        try:
+            writing.start()
+        except RuntimeError:  # the machine allows no more threads
+            write()
+            return True
+        while writing.is_alive() and self.received is None:
+            writing.join(_CHECK_SECONDS)
+        writing.join(grace_seconds)
+        if errors:
+            raise errors[0]
+        return not writing.is_alive()
 
     def _next_event(self, work: Work) -> Event:
         ticking: threading.Thread | None = None
@@ -98,6 +133,7 @@ class SignalHandler:
         now = self._clock.monotonic()
         if self._first_at is None:
             self._first_at = now
+            self.received = signal.Signals(number)
         elif now > self._first_at + FORCE_EXIT_SECONDS:
             os._exit(128 + number)
         self._events.put(signal.Signals(number))

@@ -1,6 +1,7 @@
 """`action.yml`, the code, docs/reference.md, the README and all workflows agree."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ from docs import reference
 from docs.pages import markdown_pages
 from docs_platform_action.bundle.plan import compare
 from docs_platform_action.errors import ActionError, Cancelled
-from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.inputs.settings import (
+    CommitSettings,
+    DeliverySettings,
+    JobSettings,
+    Mode,
+    Settings,
+    WaitSettings,
+)
 from docs_platform_action.inputs.table import INPUTS, Input
 from docs_platform_action.job import Delivered, Job
 from docs_platform_action.models import AgentJob, Bundle, Deployment, Downloaded, ExportJob
@@ -20,6 +28,7 @@ from docs_platform_action.redaction import Redactor
 from docs_platform_action.signals import SIGNALS
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "docs_platform_action"
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 README = (ROOT / "README.md").read_text("utf-8")
 REFERENCE = (ROOT / "docs" / "reference.md").read_text("utf-8")
@@ -100,6 +109,16 @@ def test_an_input_is_described_with_its_modes_unless_it_belongs_to_all(row: Inpu
     assert "${{" not in described["description"]  # the runner refuses expressions there
     assert not row.required_in or "equired" in described["description"]
     assert named == ({*row.modes} if len(row.modes) < len(Mode) else set())
+
+
+def test_every_input_is_a_setting_that_the_action_uses() -> None:
+    kinds = (Settings, JobSettings, WaitSettings, DeliverySettings, CommitSettings)
+    settings = {field.name for kind in kinds for field in fields(kind)}
+    files = [file for file in PACKAGE.rglob("*.py") if file.parent.name != "inputs"]
+    used = {*re.findall(r"\.(\w+)", "\n".join(file.read_text("utf-8") for file in files))}
+
+    names = {name.removesuffix("_seconds").replace("_", "-") for name in settings & used}
+    assert {row.name for row in INPUTS} - names == {"first-publication"}  # it only says how `compare-with` is read
 
 
 def test_the_readme_lists_inputs_and_outputs_that_exist() -> None:

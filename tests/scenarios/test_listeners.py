@@ -16,9 +16,11 @@ from admin_api_simulator import Fault, Simulator
 from docs_platform_action.errors import Cancelled
 from docs_platform_action.events import Events
 from docs_platform_action.outputs import Outputs
+from docs_platform_action.report import console
+from docs_platform_action.report.live import LiveLines
 from docs_platform_action.report.log import Log
 from docs_platform_action.signals import SignalHandler, Work
-from tests.action import Action, run_in_process
+from tests.action import Action, InProcessHandler, run_in_process
 from tests.ended import Ended
 from tests.keys import ADMIN_KEY
 from tests.virtual_platform import VirtualPlatform
@@ -26,7 +28,7 @@ from tests.virtual_time import VirtualClock
 
 DOMAIN: Final = "docs.example.com"
 DOMAINS: Final = [DOMAIN, "a.example.com", "b.example.com"]
-EVENTS: Final = [name for name in vars(Events) if not name.startswith("_")]
+METHODS: Final = [*(name for name in vars(Events) if not name.startswith("_")), "close"]
 MAX_SECONDS: Final = 60.0  # of a wait that ends at once unless a test fails
 
 
@@ -45,6 +47,7 @@ class Terminated(SignalHandler):
 
         threading.Thread(target=run, daemon=True).start()
         assert self._blocked.wait(MAX_SECONDS)
+        self.received = signal.SIGTERM
         work.stop()
         work.abort()
         return signal.SIGTERM
@@ -138,6 +141,30 @@ class TestTheStart:
 
         self.check_annotation(ended)
 
+    @pytest.mark.parametrize("domains", [DOMAINS[:1], DOMAINS], ids=["one site", "three sites"])
+    def test_nor_does_one_that_blocks_only_at_the_end(self, action: Action, platform: Simulator, domains: list[str]) -> None:
+        output = action.workspace / "output"
+        output.touch()
+        write_all = Outputs.write_all
+
+        def block_and_write_all(outputs: Outputs, *given: Any, **options: Any) -> None:
+            output.unlink()
+            os.mkfifo(output)  # which nothing reads
+            handler.received = signal.SIGTERM
+            write_all(outputs, *given, **options)
+
+        handler = InProcessHandler(VirtualClock())
+        with (
+            mock.patch("tests.action.InProcessHandler", return_value=handler),
+            mock.patch.object(Outputs, "write_all", block_and_write_all),
+        ):
+            ended = action.run(platform, domain="\n".join(domains), wait="false", env={"GITHUB_OUTPUT": str(output)})
+        unblock(output)
+
+        assert (ended.exit_code, len(ended.errors)) == (143, len(domains))
+        assert all("continues on the platform" in error for error in ended.errors)
+        assert any("output" in warning for warning in ended.warnings)
+
     @staticmethod
     def check_annotation(ended: Ended) -> None:
         assert ended.exit_code == 143
@@ -185,7 +212,7 @@ def test_a_fault_in_any_method_of_the_log_is_one_warning_and_changes_nothing_els
     assert usual.end == (0, None), usual.stdout
     assert not [warning for warning in usual.warnings if "log" in warning]
 
-    for name in EVENTS:
+    for name in METHODS:
         fail = mock.Mock(side_effect=LookupError(name))
         with monkeypatch.context() as patched:
             patched.setattr(Log, name, fail)
@@ -195,3 +222,32 @@ def test_a_fault_in_any_method_of_the_log_is_one_warning_and_changes_nothing_els
         assert outcome(ended) == outcome(usual), name
         assert ended.stdout.count("cannot be written (LookupError)") == 1, name
         assert (ended.errors, ended.stderr) == ([], ""), name
+
+
+def test_a_fault_in_showing_a_text_is_a_warning_even_if_the_fault_shows_this_text(
+    action: Action, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_at_a_status(text: str, **options: Any) -> str:
+        if "strange" in text:
+            raise LookupError(text)
+        return clean(text, **options)
+
+    clean = console.clean
+    monkeypatch.setattr(console, "clean", fail_at_a_status)
+    platform = VirtualPlatform(VirtualClock())
+    platform.simulator.script("read_export", Fault(json={"status": "strange"}))
+    action.debug = True
+
+    ended = action.export(platform)
+
+    assert ended.end == (0, None)
+    assert ended.stdout.count("cannot be written (LookupError)") == 1
+
+
+def test_a_fault_in_the_first_line_of_several_domains_is_a_warning(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LiveLines, "begin", mock.Mock(side_effect=LookupError))
+
+    ended = action.run(VirtualPlatform(VirtualClock()), domain="\n".join(DOMAINS))
+
+    assert ended.end == (0, None)
+    assert ended.stdout.count("cannot be written (LookupError)") == 1

@@ -239,7 +239,7 @@ def test_an_archive_that_disappears_after_the_check_of_the_inputs_is_not_called_
 
     assert ended.end == (1, "invalid-bundle")
     assert "docs.bundle" in ended.error
-    assert "bug" not in ended.error
+    assert "Another process removed or replaced it" in ended.error
     assert [*action.workspace.iterdir()] == []
 
 

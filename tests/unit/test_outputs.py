@@ -2,9 +2,7 @@
 
 import json
 from pathlib import Path
-from threading import Thread
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -51,16 +49,6 @@ class TestRunnersFile:
         assert early == {"jobId": "se_1"}
         assert parse_outputs(file.read_text()) == written
         assert file.read_text().count("jobId<<") == 1
-
-    @pytest.mark.parametrize("has_threads", [True, False])
-    def test_with_a_time_limit_all_are_written(
-        self, outputs: Outputs, file: Path, monkeypatch: pytest.MonkeyPatch, has_threads: bool
-    ) -> None:
-        if not has_threads:
-            monkeypatch.setattr(Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
-
-        assert outputs.write_all([export()], now=0.0, duration_seconds=7.9, within_seconds=60.0)
-        assert parse_outputs(file.read_text()) == outputs.values
 
     def test_a_thread_that_knows_its_job_after_the_end_writes_nothing(self, outputs: Outputs, file: Path) -> None:
         write(outputs, export())
@@ -125,3 +113,12 @@ class TestFileForAShell:
 
         assert isinstance(job.failure, InternalError)
         assert [*env_file.parent.iterdir()] == []
+
+    def test_one_that_cannot_be_written_does_not_replace_a_failure_and_is_told_apart(self, env_file: Path) -> None:
+        outputs, failure = Outputs(None, Redactor(), env_file=env_file), JobFailed("the export failed")
+        job = export(failure=failure)
+        with files_of_at_most(10):
+            write(outputs, job)
+
+        assert job.failure is failure
+        assert outputs.error is not None

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from unittest.mock import Mock
 
 import pytest
 
@@ -56,14 +57,15 @@ class FakeWork:
         return 3600.0 if self.on_abort is not nothing else 0.0
 
 
-def test_work_that_ends_returns_no_signal_and_its_error_is_raised(handler: SignalHandler) -> None:
+@pytest.mark.parametrize("error", [LookupError("lost"), SystemExit(3)])
+def test_work_that_ends_returns_no_signal_and_its_error_is_raised(handler: SignalHandler, error: BaseException) -> None:
     def fail() -> None:
-        raise LookupError("lost")
+        raise error
 
     done: list[str] = []
     assert handler.run(FakeWork(lambda: done.append("work"))) is None
     assert done == ["work"]
-    with pytest.raises(LookupError, match="lost"):
+    with pytest.raises(type(error)):
         handler.run(FakeWork(fail))
 
 
@@ -111,6 +113,43 @@ def test_a_signal_ends_a_run_whose_tick_is_blocked(handler: SignalHandler) -> No
 
     assert handler.run(FakeWork(work, tick=tick, tick_seconds=0.001)) in {signal.SIGINT, None}
     never.set()
+
+
+class TestFinish:
+    @pytest.mark.parametrize("has_threads", [True, False])
+    def test_a_write_that_ends_has_all_the_time_it_needs_and_its_error_is_raised(
+        self, handler: SignalHandler, monkeypatch: pytest.MonkeyPatch, has_threads: bool
+    ) -> None:
+        if not has_threads:
+            monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+
+        def fail() -> None:
+            raise LookupError("lost")
+
+        done: list[str] = []
+        assert handler.finish(lambda: done.append("written"), grace_seconds=0.0)
+        assert done == ["written"]
+        with pytest.raises(LookupError, match="lost"):
+            handler.finish(fail, grace_seconds=0.0)
+
+    def test_after_a_signal_a_write_gets_its_grace(self, handler: SignalHandler) -> None:
+        blocked, done = threading.Event(), threading.Event()
+        receive(signal.SIGTERM)
+
+        assert not handler.finish(lambda: assert_soon(blocked), grace_seconds=0.0)
+        assert handler.finish(done.set, grace_seconds=60.0)
+        assert (handler.received, done.is_set()) == (signal.SIGTERM, True)
+        blocked.set()
+
+    def test_a_signal_ends_the_wait_for_a_write_that_blocks(self, handler: SignalHandler) -> None:
+        blocked = threading.Event()
+
+        def write() -> None:
+            receive(signal.SIGINT)
+            assert_soon(blocked)
+
+        assert not handler.finish(write, grace_seconds=0.0)
+        blocked.set()
 
 
 @pytest.mark.usefixtures("handler")

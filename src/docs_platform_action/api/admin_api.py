@@ -33,8 +33,8 @@ RECHECK_SECONDS: Final = 1.0  # how often a start that waits checks whether the 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Success(Generic[T]):
-    """The result of a call, and what is to be announced about its last request."""
+class Unannounced(Generic[T]):
+    """The result of a call whose last request is still to be announced."""
 
     result: T
     call: Call[T]
@@ -64,7 +64,7 @@ class AdminApi:
     is_host_known: bool = False  # as far as errors say, its name exists
     has_answered: bool = False  # with a successful response
 
-    def start_export(self, job: Job, options: Mapping[str, object]) -> Success[None]:
+    def start_export(self, job: Job, options: Mapping[str, object]) -> Unannounced[None]:
         """Start a static export of a job's domain, and record in the job that it has started.
 
         The caller announces the result once it has written the job's id: a log may block.
@@ -106,25 +106,25 @@ class AdminApi:
         call = Call(job=job, action="read agent jobs", request=request, read=read, deadline=deadline)
         return self.send(replace(call, temporary_until={404: _settles_at(job)}))
 
-    def announce(self, success: Success[T]) -> None:
+    def announce(self, answered: Unannounced[T]) -> None:
         """Announce the end of a request, and of the outage before it."""
-        call = success.call
-        self._announce_request(call, str(success.status), success.milliseconds, success.request_id)
-        if success.outage_seconds is not None:
+        call = answered.call
+        self._announce_request(call, str(answered.status), answered.milliseconds, answered.request_id)
+        if answered.outage_seconds is not None:
             self.events.recovered(
                 call.job,
                 API,
-                after_seconds=success.outage_seconds,
-                is_limit=success.is_limit,
+                after_seconds=answered.outage_seconds,
+                is_limit=answered.is_limit,
             )
 
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is retried for as long as `outage-tolerance` allows."""
-        success = self._send(call)
-        self.announce(success)
-        return success.result
+        answered = self._send(call)
+        self.announce(answered)
+        return answered.result
 
-    def _send(self, call: Call[T]) -> Success[T]:
+    def _send(self, call: Call[T]) -> Unannounced[T]:
         began, pauses = self.clock.monotonic(), backoff_pauses(self.jitter)
         tolerance = self.outage_tolerance_seconds
         retry = Retry(tolerance_seconds=tolerance, next_attempt_at=began, deadline=call.deadline, is_idempotent=not call.is_start)
@@ -133,7 +133,7 @@ class AdminApi:
             retry = self._wait_for_turn(call, retry)
             try:
                 attempt_seconds = retry.attempt_seconds(self.clock.monotonic())
-                success = self._attempt(call, call.timeouts.within(attempt_seconds))
+                answered = self._attempt(call, call.timeouts.within(attempt_seconds))
             except TransientError as error:
                 now = self.clock.monotonic()
                 if call.is_start:
@@ -149,11 +149,11 @@ class AdminApi:
                 self.has_answered = True
                 if was_announced and retry.error is not None:
                     return replace(
-                        success,
+                        answered,
                         outage_seconds=self.clock.monotonic() - began,
                         is_limit=_is_limit(call, retry.error),
                     )
-                return success
+                return answered
 
     def _wait_for_turn(self, call: Call[T], retry: Retry) -> Retry:
         while True:
@@ -171,7 +171,7 @@ class AdminApi:
         is_limit = error is not None and _is_limit(call, error)
         return is_limit and any(job.is_under_way for job in self.jobs if job is not call.job)
 
-    def _attempt(self, call: Call[T], timeouts: Timeouts) -> Success[T]:
+    def _attempt(self, call: Call[T], timeouts: Timeouts) -> Unannounced[T]:
         """Send a request once. Announces only its failure."""
         began = self.clock.monotonic()
         try:
@@ -192,7 +192,7 @@ class AdminApi:
             self._announce_request(call, str(response.status), milliseconds, response.request_id)
             error.request_id = response.request_id
             raise
-        return Success(
+        return Unannounced(
             result=result,
             call=call,
             status=response.status,

@@ -18,7 +18,8 @@ def open_archive(source: OutputPath) -> io.BufferedReader:
     try:
         return source.path.open("rb")
     except OSError as error:
-        raise _unreadable(source.name, error, FILE_REPLACED) from error
+        is_replaced = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
+        raise _unreadable(source.name, error, FILE_REPLACED if is_replaced else DISK_FAULTY) from error
 
 
 class BundleFile(io.RawIOBase):

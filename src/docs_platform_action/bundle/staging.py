@@ -53,16 +53,18 @@ class Staged:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # the first error is reported
-        with contextlib.suppress(OSError) if kind is not None else self.errors_explained():
-            try:
-                if self.path == self._part:
-                    self._remove()
-            finally:
-                os.close(self.descriptor)
-        for folder in reversed(self._made):
-            with contextlib.suppress(OSError):  # it is not empty
-                folder.rmdir()
+        try:
+            # the first error is reported
+            with contextlib.suppress(OSError) if kind is not None else self.errors_explained():
+                try:
+                    if self.path == self._part:
+                        self._remove()
+                finally:
+                    os.close(self.descriptor)
+        finally:
+            for folder in reversed(self._made):
+                with contextlib.suppress(OSError):  # it is not empty
+                    folder.rmdir()
 
     @contextlib.contextmanager
     def errors_explained(self) -> Iterator[None]:

@@ -84,7 +84,7 @@ class Response:
         return int(length) if length is not None else None
 
     def read(self, max_bytes: int) -> bytes:
-        """Return the decoded body, or its first `max_bytes` at least.
+        """Return the decoded body, of which no more than some `max_bytes` are received and decoded.
 
         Some gateways compress unasked. Raises `NetworkError` and `Cancelled`.
         """

@@ -79,8 +79,8 @@ class Reader:
         return _filled(Settings, {**values, "jobs": tuple(jobs), "deployment": deployment})
 
     @property
-    def _may_wait(self) -> bool:
-        """Whether the run may wait. An invalid `wait` does not hide errors about delivery."""
+    def _checks_delivery(self) -> bool:
+        """Whether inputs about delivery are checked: an invalid `wait` hides no errors of them."""
         return bool(self._values.get("wait", True))
 
     def _text(self, name: str) -> str:
@@ -145,7 +145,7 @@ class Reader:
             if not all(self._runner.values()):
                 error = "works only in a workflow, whose runner sets GITHUB_REPOSITORY and GITHUB_API_URL; remove it"
                 errors.append(("commit", error))
-        for row in INPUTS if self._may_wait else ():  # else it has no effect anyway
+        for row in INPUTS if self._checks_delivery else ():  # else it has no effect anyway
             if row.needs and values.get(row.name) and not self._is_set(row.needs):
                 errors.append((row.name, f"has no effect without `{row.needs}`; set both, or remove `{row.name}`"))
 
@@ -169,7 +169,7 @@ class Reader:
                     found[name] = resolve_each(path, roots, domains, lambda _, target: target)
                     load = partial(load_manifest, is_first=values.get("first-publication", False))
                     values[name] = None
-                    if self._may_wait:
+                    if self._checks_delivery:
                         values[name] = resolve_each(path, roots, domains, load)
         if values.get("first-publication") and isinstance(published := values.get(COMPARE_WITH), list) and all(published):
             error = "is `true`, but the manifest of `compare-with` exists; remove `first-publication`"

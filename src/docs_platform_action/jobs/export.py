@@ -1,13 +1,13 @@
 """Starts a static export, once the platform serves the commit that the workflow asks for."""
 
-from ..api.admin_api import Success
+from ..api.admin_api import Unannounced
 from ..context import Context
 from ..inputs.settings import JobSettings
 from ..job import Job
 from .commit import wait_for_commit
 
 
-def start_site(job: Job, settings: JobSettings, context: Context) -> Success[None]:
+def start_site(job: Job, settings: JobSettings, context: Context) -> Unannounced[None]:
     """Start an export and record it in the job. The caller announces it. Raises `ActionError`."""
     if context.github is not None and job.deployed is None:
         wait_for_commit(job, settings.commit_timeout_seconds, context.github, context)

@@ -103,7 +103,7 @@ class Runner:
         now = self._context.clock.monotonic()
         with self._ending:
             for job in self.unfinished:
-                # read before the job's id, which is recorded first
+                # in this order: a start records the id before it clears the mark
                 is_start_unconfirmed = self._context.api.is_start_unconfirmed(job)
                 job.cancel(signal_name, now, is_start_unconfirmed=is_start_unconfirmed)
 

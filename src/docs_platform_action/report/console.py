@@ -101,7 +101,8 @@ class Console:
                 fault = f"{part} cannot be written ({type(bug).__name__})"
                 first = f"{fault}; outputs and exit code are not affected."
                 self.warning([first, InternalError.default_cause, InternalError.default_remedy])
-                self.trace(bug)
+                with contextlib.suppress(Exception):  # it may be a bug in showing the very text
+                    self.trace(bug)
 
     def print_outputs(self, outputs: Mapping[str, str]) -> None:
         """Print outputs for a run without `GITHUB_OUTPUT`, as later steps read them."""
@@ -119,7 +120,7 @@ class Console:
             try:
                 self._stream.write(line + "\n")
                 self._stream.flush()
-            except (OSError, ValueError) as error:
+            except Exception as error:  # noqa: BLE001  # whatever it is, the run continues
                 self._is_broken = True
                 warning = f"Warning: the log cannot be written ({type(error).__name__}); the run continues without it.\n"
                 with contextlib.suppress(OSError, ValueError, AttributeError):  # `sys.stderr` may be closed, or `None`

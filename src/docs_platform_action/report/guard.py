@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
-from ..events import Events
 from ..job import Job
 from .console import Console
+from .log import Log
 
-LOG: Final = "A part of the log"  # what cannot be written
+_PART: Final = "A part of the log"  # what cannot be written
 
 
 class GuardedEvents:
     """Implements `Events`: passes each event on. The listener's first fault becomes a warning."""
 
-    def __init__(self, listener: Events, console: Console) -> None:
+    def __init__(self, listener: Log, console: Console) -> None:
         self._listener = listener
         self._console = console
 
@@ -133,5 +133,10 @@ class GuardedEvents:
         with self._guard():
             self._listener.heartbeat()
 
+    def close(self) -> None:
+        """Close the log."""
+        with self._guard():
+            self._listener.close()
+
     def _guard(self) -> AbstractContextManager[None]:
-        return self._console.bugs_as_warnings(LOG)
+        return self._console.bugs_as_warnings(_PART)

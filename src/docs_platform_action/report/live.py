@@ -41,7 +41,13 @@ class LiveLines:
         self._outages_quiet_until = self._notices_quiet_until = float("-inf")
         self._warnings: set[tuple[str, ...]] = set()
         parallel = f"{max_parallel} at a time" if max_parallel < len(jobs) else "all in parallel"
-        console.line(f"Static export of {len(jobs):,} domains, {parallel}")
+        self._title = f"Static export of {len(jobs):,} domains, {parallel}"
+
+    def begin(self) -> None:
+        """Write the title, unless it is written."""
+        if self._title:
+            self._console.line(self._title)
+            self._title = ""
 
     def keep(self, job: Job, line: str) -> None:
         """Keep a line of a domain for the end."""
@@ -113,6 +119,7 @@ class LiveLines:
 
     def close(self) -> None:
         """Write the final counts, the domains that were not started, and the log of each domain."""
+        self.begin()
         for job, stage in self._stages.items():
             if stage == PENDING:
                 self.enter(job, NOT_STARTED)

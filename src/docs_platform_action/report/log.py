@@ -65,6 +65,9 @@ class Log:
         self._lock = threading.RLock()
 
     def job_begun(self, job: Job) -> None:
+        with self._lock:
+            if self._open_live is not None:
+                self._open_live.begin()
         self._log(job, job.title)
         with self._lock:
             if self._open_live is not None:

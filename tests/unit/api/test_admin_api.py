@@ -60,6 +60,22 @@ class TestRequests:
             talk.api.start_export(other, {})
 
 
+@pytest.mark.parametrize("operation", [START, READ])
+def test_the_end_of_each_request_is_announced_with_its_status_or_its_error(operation: Any) -> None:
+    limit = Fault(status=429, headers={"X-Request-Id": "r-1"})
+    answer = Fault(json={"jobId": "se_1", "status": "running"}, headers={"X-Request-Id": "r-2"})
+    talk = Talk(REFUSED, limit, answer)
+
+    result = talk.call(operation)
+    before = talk.events.names.count("request_ended")
+    if operation == START:
+        talk.api.announce(result)
+
+    outcomes = [(outcome, request_id) for _, outcome, _, request_id in talk.events.of("request_ended")]
+    assert outcomes == [("api.example.com refused the connection", None), ("429", "r-1"), ("200", "r-2")]
+    assert before == (2 if operation == START else 3)  # a start is announced once its id is written
+
+
 class TestRetries:
     def test_pauses_grow_and_an_outage_and_its_end_are_announced_once(self) -> None:
         talk = Talk(DOWN, REFUSED, Fault(cut="in_body"), None)

@@ -77,6 +77,13 @@ def test_the_descriptor_is_closed_even_if_the_temporary_file_or_folder_cannot_be
         os.fstat(result.descriptor)
 
 
+def test_a_temporary_file_that_is_gone_does_not_keep_the_folders_above_it(stage: Stage, tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed), stage(tmp_path / "a" / "result") as result:
+        result.path.rename(tmp_path / "elsewhere")
+
+    assert not (tmp_path / "a").exists()
+
+
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(tmp_path: Path, is_folder: bool) -> None:
     with staged(tmp_path / "result", is_folder=is_folder) as result:

@@ -4,6 +4,7 @@ from typing import Final
 
 import pytest
 
+from docs_platform_action.inputs.settings import MaxRemoved
 from docs_platform_action.inputs.table import INPUTS
 
 PARSERS: Final = {row.name: row.parse for row in INPUTS}
@@ -16,6 +17,8 @@ READ: Final[list[tuple[str, dict[str, object]]]] = [
     ("max-parallel", {"1": 1, "07": 7, "100": 100}),
     ("commit", {"0aF9" * 10: "0af9" * 10}),
     ("min-pages", {"1": 1, "999999999": 999_999_999}),
+    ("max-removed", {"0": MaxRemoved(amount=0, is_percentage=False), "07": MaxRemoved(amount=7, is_percentage=False)}),
+    ("max-removed", {f"{number}%": MaxRemoved(amount=number, is_percentage=True) for number in (0, 10, 100)}),
     ("base-url", {url: url for url in ("https://api.example.com", "https://10.0.0.1", "https://[2001:db8::1]:8443")}),
     ("base-url", {url: url for url in ("http://localhost:80", "http://127.0.0.1/x", "http://[::1]:80", "HTTPS://a")}),
     ("base-url", {"https://example.com:8443/a%20b/api//": "https://example.com:8443/a%20b/api"}),
@@ -34,6 +37,7 @@ REFUSED: Final[list[tuple[str, tuple[str, ...]]]] = [
     ("max-parallel", ("0", "101", "-1", "+1", "1.5", "ten", "1e1", "٣", "1_0", "9" * 5000)),
     ("commit", ("main", "HEAD", "a" * 39, "a" * 41, "g" * 40, "a" * 64, "٣" * 40)),
     ("min-pages", ("0", "1000000000")),
+    ("max-removed", ("-1", "+1", "1.5", "1.5%", "101%", "5 %", "%", "٣", "1000000000", "ten", "10%%")),
     ("base-url", ("api.example.com", "ftp://a.de", "https://", "https://a..de", "https://a.de:0", "https://a.de:65536")),
     ("base-url", ("http://a.de", "https://me@a.de", "https://a.de?x=1", "https://a.de#x", "https://a b.de", "https://ä.de")),
     ("base-url", ("https://[::1", "https://a\\b", "https://a.de/x\n")),
@@ -55,6 +59,16 @@ def test_the_documented_forms_are_read(name: str, text: str, value: object) -> N
 def test_nothing_else_is(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         PARSERS[name](text)
+
+
+def test_each_format_has_accepted_and_refused_values() -> None:
+    def format_of(name: str) -> object:
+        return getattr(PARSERS[name], "func", PARSERS[name])  # without the options of a partial function
+
+    formats = {format_of(name) for name in PARSERS}
+    assert {format_of(name) for name, _ in READ} == formats
+    # refused keys have a test of their own, because they must not be shown
+    assert {format_of(name) for name, _ in REFUSED} | {format_of("admin-key")} == formats
 
 
 @pytest.mark.parametrize("inside", [" ", "\t", "\n", "\0", "é", "\u2028"])

@@ -72,14 +72,14 @@ def test_an_annotation_has_the_runners_limit_and_more_warnings_than_it_shows_are
 def test_the_first_bug_in_a_part_of_the_report_is_a_warning_with_a_trace_for_debugging(debugging: bool) -> None:
     log = Log(debugging=debugging)
 
-    for bug in ("pages", "links"):
-        with log.console.bugs_as_warnings("The log"):
-            raise KeyError(bug)
+    for part in ("The log", "The log", "The summary"):
+        with log.console.bugs_as_warnings(part):
+            raise KeyError(part)
 
-    assert (log.text.count("::warning::"), log.text.count("::debug::KeyError:")) == (1, debugging)
+    assert (log.text.count("::warning::"), log.text.count("::debug::KeyError:")) == (2, 2 * debugging)
 
 
-@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "No space left on device"), ValueError("closed file")])
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "No space left on device"), ValueError(), MemoryError()])
 def test_after_an_error_of_the_stream_nothing_more_is_written(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
     attempts: list[str] = []
 
