@@ -130,6 +130,7 @@ class Runs:
             (workspace / f"{name}.manifest").write_text(f"# 7 files\n{lines}{last}")
         for link, target in {"circle": "other", "other": "circle"}.items():
             (workspace / link).symlink_to(target)
+        self.workspace = workspace
         self._action = Action(workspace)
 
     def failure(
@@ -322,6 +323,10 @@ def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
     yield runs.failure(SITE, trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError())
     yield runs.failure(UNPACK)
     yield runs.failure({**UNPACK, "bundle_sha256": hashlib.sha256(b"").hexdigest()})
+    archive = runs.workspace / "gone.tar.gz"
+    archive.touch()
+    with mock.patch.object(Outputs, "check", side_effect=archive.unlink):  # after the inputs are read
+        yield runs.failure({**UNPACK, "bundle_path": archive.name})
     with mock.patch.object(Pipe, "start", side_effect=RuntimeError):
         yield runs.failure(SITE)
 

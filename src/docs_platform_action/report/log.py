@@ -68,10 +68,8 @@ class Log:
         with self._lock:
             if self._open_live is not None:
                 self._open_live.begin()
-        self._log(job, job.title)
-        with self._lock:
-            if self._open_live is not None:
                 self._open_live.enter(job, RUNNING)
+            self._log(job, job.title)
 
     def job_known(self, job: Job) -> None:
         if job.was_started_here:
