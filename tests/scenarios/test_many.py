@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import re
 import signal
 from typing import Any, Final
 
@@ -125,4 +126,5 @@ def test_a_cancel_ends_all_and_keeps_what_is_known_of_each(action: Action, monke
     assert reasons(ended) == ["rejected", *["cancelled"] * 5]
     assert [row["jobId"] is not None for row in ended.results] == [False, True, True, True, False, False]
     assert platform.clock.elapsed < 31
+    assert len(re.findall(r"^ +0:30  docs\d+.example.com +cancelled after 0:\d\d\b", ended.log, re.MULTILINE)) == 3
     assert [*action.workspace.iterdir()] == []

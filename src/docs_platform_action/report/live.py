@@ -119,7 +119,6 @@ class LiveLines:
 
     def close(self) -> None:
         """Write the final counts, the domains that were not started, and the log of each domain."""
-        self.begin()
         for job, stage in self._stages.items():
             if stage == PENDING:
                 self.enter(job, NOT_STARTED)
