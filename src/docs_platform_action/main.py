@@ -120,8 +120,13 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
 
 
-def _give_up_outputs(outputs: Outputs, jobs: Sequence[Job], signal_handler: SignalHandler, now: float) -> int:
-    """Cancel the jobs that have not failed, because their outputs are missing. Return the exit code."""
+def _give_up_outputs(
+    outputs: Outputs,
+    jobs: Sequence[Job],
+    signal_handler: SignalHandler,
+    now: float,
+) -> int:
+    """Cancel the jobs that have not failed: their outputs are missing. Return the exit code."""
     received = signal_handler.received
     assert received is not None  # noqa: S101  # for the type checker: only a signal ends a write
     outputs.error = InternalError(
@@ -137,7 +142,8 @@ def _give_up_outputs(outputs: Outputs, jobs: Sequence[Job], signal_handler: Sign
 def _show_outputs(outputs: Outputs, console: Console, *, is_printed: bool) -> None:
     error = outputs.error
     if error is not None:
-        console.warning([f"The outputs are incomplete: {error.summary}.", *error.details, error.cause])
+        first = f"The outputs are incomplete: {error.summary}."
+        console.warning([first, *error.details, error.cause])
     if is_printed:
         console.print_outputs(outputs.printable)
 

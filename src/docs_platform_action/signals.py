@@ -44,9 +44,9 @@ class Work(Protocol):
 
 
 class SignalHandler:
-    """Handles SIGINT and SIGTERM from its creation on. PID 1 of a container would otherwise ignore SIGTERM.
+    """Handles SIGINT and SIGTERM from its creation on. `received` is the first signal.
 
-    `received` is the first signal.
+    PID 1 of a container would otherwise ignore SIGTERM.
     """
 
     received: signal.Signals | None = None

@@ -109,7 +109,8 @@ class AdminApi:
     def announce(self, answered: Unannounced[T]) -> None:
         """Announce the end of a request, and of the outage before it."""
         call = answered.call
-        self._announce_request(call, str(answered.status), answered.milliseconds, answered.request_id)
+        outcome = str(answered.status)
+        self._announce_request(call, outcome, answered.milliseconds, answered.request_id)
         if answered.outage_seconds is not None:
             self.events.recovered(
                 call.job,

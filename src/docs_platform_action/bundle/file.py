@@ -18,8 +18,10 @@ def open_archive(source: OutputPath) -> io.BufferedReader:
     try:
         return source.path.open("rb")
     except OSError as error:
-        is_replaced = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
-        raise _unreadable(source.name, error, FILE_REPLACED if is_replaced else DISK_FAULTY) from error
+        advice = DISK_FAULTY
+        if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+            advice = FILE_REPLACED
+        raise _unreadable(source.name, error, advice) from error
 
 
 class BundleFile(io.RawIOBase):
