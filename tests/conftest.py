@@ -10,15 +10,19 @@ from xdist.scheduler import LoadScopeScheduling
 
 from docs_platform_action import main
 from docs_platform_action.http import trust
+from tests.engine import remove_images_of_this_run
 
-GROUPS: Final = {
-    "tests/rehearsal/": "release",
-    "tests/workflow/": "act",
-    "tests/container/": "image",
-    "tests/test_measurements.py": "image",  # the engine fails a build if another process removes images with the same layers
-    "tests/scenarios/": None,
-}
-"""The longest tests, which start first. One worker runs all tests of a group, because they share a server."""
+LONGEST: Final = (
+    "tests/workflow/test_approvals.py",
+    "tests/rehearsal/test_published.py",
+    "tests/scenarios/test_faults.py",
+    "tests/test_measurements.py",
+    "tests/workflow/",
+    "tests/rehearsal/",
+    "tests/container/",
+    "tests/scenarios/",
+)
+"""The longest tests, which start first. Those that need no engine fill the time in which the first test builds the images."""
 
 # Reading the public certificate authorities takes 50 ms, half the time of a run in the test's own process. Test modules import
 # this function by name, so it is replaced before they are.
@@ -26,28 +30,32 @@ trust.create_ssl_context = main.create_ssl_context = functools.cache(trust.creat
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Give way to the workflow tests, which one worker runs and which end last."""
+    """Give way to the workflow tests, which end last."""
     if hasattr(item.config, "workerinput") and not item.nodeid.startswith("tests/workflow/"):
         os.nice(10 - os.nice(0))
 
 
-class ByGroup(LoadScopeScheduling):
-    """Sends each worker the tests of a group, or of a file, in collection order."""
+class ByFile(LoadScopeScheduling):
+    """Sends each worker the tests of a file, or one workflow test, in collection order."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return next((group for path, group in GROUPS.items() if group and file.startswith(path)), file)
+        return nodeid if nodeid.startswith("tests/workflow/") else nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup:
-    """Keep together the tests of a group. The markers of pytest-xdist need an older pytest than 9.2."""
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    """Keep together the tests of a file. The markers of pytest-xdist need an older pytest than 9.2."""
     config.option.loadscopereorder = False
-    return ByGroup(config, log)
+    return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with the longest tests if there are several workers; a single process keeps the order of the files' names."""
     if hasattr(config, "workerinput"):
-        paths = [*GROUPS]
-        items.sort(key=lambda item: next((n for n, path in enumerate(paths) if item.nodeid.startswith(path)), len(paths)))
+        items.sort(key=lambda item: next((n for n, path in enumerate(LONGEST) if item.nodeid.startswith(path)), len(LONGEST)))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remove the images that the tests have built, once no worker uses them."""
+    if not hasattr(session.config, "workerinput"):
+        remove_images_of_this_run()

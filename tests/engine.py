@@ -1,5 +1,6 @@
-"""Helpers of the container and workflow tests: the container engine, the action's image, act, and collected output."""
+"""Helpers of the container and workflow tests: the container engine, the images of a run of the tests, and act."""
 
+import fcntl
 import functools
 import json
 import os
@@ -18,8 +19,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LABEL = "docs-platform-action-tests"
+TEST_RUN = os.environ.setdefault("DOCS_TEST_RUN", uuid.uuid4().hex[:12])
+"""Names the images of this run of the tests. All of its processes inherit the variable."""
+BUILT_IMAGE = f"docs-platform-action:test-{TEST_RUN}"
+EXAMPLES_JOB_IMAGE = f"act-job-examples:test-{TEST_RUN}"
 JOB_IMAGE = "act-job:latest"
-EXAMPLES_JOB_IMAGE = "act-job-examples:latest"
+BUILT_BY_ACT = ("act-dockeraction:latest", "act-owner-docs-platform-action-v1-dockeraction:latest")
+"""act's names for the images of `uses: ./` and of the published action."""
 PUBLISHED = (
     *(".dockerignore", "Dockerfile", "LICENSE", "Makefile", "README.md", "action.yml", "entrypoint.py", "pyproject.toml"),
     *("requirements", "src"),
@@ -73,39 +79,64 @@ def copy_action(target: Path) -> Path:
 
 def temporary_tag() -> str:
     """Return a unique image name."""
-    return f"docs-platform-action:test-{uuid.uuid4().hex[:12]}"
+    return f"{BUILT_IMAGE}-{uuid.uuid4().hex[:12]}"
 
 
 def build_image(tag: str, context: Path | IO[bytes], *arguments: str) -> None:
-    """Build an image from a folder or an archive, with build arguments such as `NAME=value`."""
+    """Build an image from a folder or an archive, with build arguments such as `NAME=value`, unless its name exists."""
     # the only network that every supported engine has
     command = ["build", "--network=host", "--tag", tag, *(f"--build-arg={argument}" for argument in arguments)]
     source, stdin = (str(context), None) if isinstance(context, Path) else ("-", context)
-    docker(*command, source, timeout_seconds=600, stdin=stdin)
+    with locked_images():
+        if not has_image(tag):
+            docker(*command, source, timeout_seconds=600, stdin=stdin)
+
+
+def has_image(tag: str) -> bool:
+    """Return whether the engine has an image of this name."""
+    return docker("image", "ls", "--quiet", tag).strip() != ""
 
 
 def remove_image(tag: str) -> None:
     """Remove an image if it exists."""
-    if docker("image", "ls", "--quiet", tag).strip():
-        docker("image", "rm", "--force", tag)
+    with locked_images():
+        if has_image(tag):
+            docker("image", "rm", "--force", tag)
+
+
+def remove_images_of_this_run() -> None:
+    """Remove what the processes of this run of the tests have built and share."""
+    if _engine_problem() is None:
+        listed = docker("image", "ls", "--filter", f"reference=*:test-{TEST_RUN}*", "--format", "{{.Repository}}:{{.Tag}}")
+        for tag in (tags := listed.split()) and [*tags, *BUILT_BY_ACT]:
+            remove_image(tag)
 
 
 @contextmanager
-def published_or_built_image(folder: Path) -> Iterator[str]:
-    """Return the image that a release has published, or build the action's image in a new folder, and remove it at the end."""
+def locked_images() -> Iterator[None]:
+    """Wait until no other process builds or removes images.
+
+    A build fails if an image with the same layers is removed meanwhile, and a second build of the same image finds the first
+    one's layers only after that has ended.
+    """
+    with Path(tempfile.gettempdir(), f"{LABEL}-{os.getuid()}.lock").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def action_image() -> str:
+    """Return the image that a release has published, or build the action's image."""
     if published := os.environ.get("ACTION_IMAGE"):
-        yield published
-        return
-    tag = temporary_tag()
-    build_image(tag, copy_action(folder))
-    yield tag
-    remove_image(tag)
+        return published
+    if not has_image(BUILT_IMAGE):
+        with tempfile.TemporaryDirectory() as folder:
+            build_image(BUILT_IMAGE, copy_action(Path(folder)))
+    return BUILT_IMAGE
 
 
 def job_image() -> str:
     """Return the image of act's jobs, and build it if it is missing."""
-    if not docker("image", "ls", "--quiet", JOB_IMAGE).strip():
-        build_image(JOB_IMAGE, ROOT / "tests" / "workflow" / "job-image")
+    build_image(JOB_IMAGE, ROOT / "tests" / "workflow" / "job-image")
     return JOB_IMAGE
 
 
@@ -113,8 +144,10 @@ def examples_job_image() -> str:
     """Return the image of act's jobs for the examples, with the programs that they call.
 
     Helm is that of the lock file, or the program that `EXAMPLES_HELM` names.
-    It is built each time and not removed: that would remove the cache, without which a build takes long and needs a network.
+    A second name keeps the image in the cache, without which a build takes long and needs a network.
     """
+    if has_image(EXAMPLES_JOB_IMAGE):
+        return EXAMPLES_JOB_IMAGE
     with tempfile.TemporaryDirectory() as folder:
         context = Path(folder)
         for name in ("requirements/examples.txt", "tests/workflow/chart", "tests/workflow/job-image"):
@@ -128,6 +161,7 @@ def examples_job_image() -> str:
             dockerfile += "COPY helm /usr/local/bin/helm\n"
         (context / "Dockerfile").write_text(dockerfile)
         build_image(EXAMPLES_JOB_IMAGE, context)
+    docker("tag", EXAMPLES_JOB_IMAGE, "act-job-examples:latest")
     return EXAMPLES_JOB_IMAGE
 
 

@@ -36,7 +36,7 @@ class Pipeline:
     def __init__(self, text: Mapping[str, Any], *, folder: Path, images: Mapping[str, str], variables: Mapping[str, str]) -> None:
         self._text, self._images, self._variables = text, images, variables
         self._folder = folder
-        self.label = f"{LABEL}={folder.name}"
+        self.label = f"{LABEL}={uuid.uuid4().hex[:12]}"
 
     def job(self, name: str) -> dict[str, Any]:
         job: dict[str, Any] = self._text[name]

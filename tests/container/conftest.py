@@ -7,7 +7,7 @@ import pytest
 
 from admin_api_simulator import Simulator
 from tests.container.runner import Runner
-from tests.engine import need_engine, published_or_built_image
+from tests.engine import action_image, need_engine
 from tests.keys import ADMIN_KEY
 
 
@@ -17,9 +17,8 @@ def pytest_runtest_setup() -> None:
 
 
 @pytest.fixture(scope="session")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with published_or_built_image(tmp_path_factory.mktemp("action")) as image:
-        yield image
+def image() -> str:
+    return action_image()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -39,7 +40,7 @@ class Machine:
     """A machine with a workspace and the scripts of the page, with other addresses and a shorter pause in them."""
 
     def __init__(self, folder: Path, image: str, platform: Simulator) -> None:
-        self.label = f"{LABEL}={folder.name}"
+        self.label = f"{LABEL}={uuid.uuid4().hex[:12]}"
         self.settings = folder / "export-docs.env"
         self.workspace, self.temporary = folder / "workspace", folder / "temporary"
         self.workspace.mkdir()

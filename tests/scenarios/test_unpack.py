@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,9 +66,15 @@ def test_the_site_of_the_archive_is_delivered_and_the_archive_stays_as_it_is(act
 
 
 @KINDS
-@pytest.mark.parametrize("other", [b"\0", b""], ids=["longer", "shorter"])
-def test_another_archive_than_the_given_one_is_not_unpacked(action: Action, archive: bytes, other: bytes) -> None:
-    changed = archive + other if other else archive[:-1]
+@pytest.mark.parametrize(
+    "change",
+    [lambda archive: archive + b"\0", lambda archive: archive[:-1], lambda _: build_archive({}, "tar")],
+    ids=["longer", "shorter", "empty"],
+)
+def test_another_archive_than_the_given_one_is_not_unpacked(
+    action: Action, archive: bytes, change: Callable[[bytes], bytes]
+) -> None:
+    changed = change(archive)
 
     ended = unpack(action, changed, bundle_sha256=sha256(archive), manifest_path="m")
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ REPOSITORY = "example/docs"
 PUBLISHED_AS = "OWNER/docs-platform-action@v1"
 DEPLOYMENT = re.compile(r"^ +deployment: false( #.*)?$", re.MULTILINE)
 """A key of `environment`, which act 0.2.89 does not know: it runs workflows without it."""
+
+NAME = re.compile("^name: .*$", re.MULTILINE)
+"""A workflow's name. act's containers are named after it and the job."""
 
 GIT_SETTINGS = "[user]\nname = Docs\nemail = docs@example.com\n[safe]\ndirectory = *\n"
 
@@ -39,6 +43,7 @@ class Act:
     """A repository with workflows, and with what is in its folder already.
 
     `image` is that of the jobs. `actions` are folders that act uses for other actions, by their names with versions.
+    The name of each workflow gets an addition, so that the same one can run for several tests at once.
     """
 
     def __init__(self, *, folder: Path, workflows: Mapping[str, str], image: str, actions: Mapping[str, Path]) -> None:
@@ -46,8 +51,10 @@ class Act:
         self.repository = folder / "docs"
         self._actions = actions
         (self.repository / ".github" / "workflows").mkdir(parents=True)
+        own = uuid.uuid4().hex[:8]
         for name, text in workflows.items():
-            (self.repository / ".github" / "workflows" / name).write_text(DEPLOYMENT.sub("", text), encoding="utf-8")
+            named = NAME.sub(rf"\g<0> {own}", text) if NAME.search(text) else f"name: {own}\n{text}"
+            (self.repository / ".github" / "workflows" / name).write_text(DEPLOYMENT.sub("", named), encoding="utf-8")
         self._home.mkdir()
         (self._home / ".gitconfig").write_text(GIT_SETTINGS)
         # without a settings file act asks on its first run which image to use

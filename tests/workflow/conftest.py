@@ -15,15 +15,15 @@ from moto.server import ThreadedMotoServer
 from admin_api_simulator import Simulator
 from docs.pages import readme_workflows
 from tests.engine import (
+    BUILT_IMAGE,
     ROOT,
     build_image,
     copy_action,
     docker,
     examples_job_image,
+    has_image,
     need_act,
     need_engine,
-    remove_image,
-    temporary_tag,
 )
 from tests.keys import ADMIN_KEY
 from tests.workflow.act import PUBLISHED_AS, REPOSITORY, Act
@@ -34,8 +34,7 @@ EXAMPLES = ROOT / "examples"
 PAGES = 12
 OLDER, MERGED = "a" * 40, "b" * 40  # commits before that of the events
 
-BUILT_BY_ACT = ("act-dockeraction:latest", "act-owner-docs-platform-action-v1-dockeraction:latest")
-"""act's names for the images of `uses: ./` and of the published action."""
+BUILT_AS_ACT = f"{BUILT_IMAGE}-as-act"
 
 AWS = {
     "aws_access_key_id": "AKIA-OF-THE-TESTS",
@@ -58,7 +57,7 @@ def examples_image() -> str:
 
 
 @pytest.fixture(scope="session")
-def act(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Iterator[Act]:
+def act(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Act:
     """Return a repository with the unchanged examples, the README's workflows, those of the tests, CI, and the action."""
     folder = tmp_path_factory.mktemp("act")
     files = [*EXAMPLES.glob("*.yml"), *HERE.glob("workflows/*.yml"), ROOT / ".github" / "workflows" / "ci.yml"]
@@ -67,15 +66,22 @@ def act(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Iterat
     text = "".join(file.read_text("utf-8") for file in EXAMPLES.glob("*.yml"))
     used = {*re.findall(r"uses: ([\w.-]+/[\w.-]+)@([0-9a-f]{40})", text)}
     published = copy_action(folder / "published")
+    poll_often(published / "action.yml")
     actions = {f"{name}@{commit}": HERE / "actions" / name for name, commit in used} | {PUBLISHED_AS: published}
     copy_action(folder / "docs")
     act = Act(folder=folder, workflows=workflows, image=examples_image, actions=actions)
-    tags = [temporary_tag(), temporary_tag()]
-    build_image(tags[0], published)
-    build_as_act(tags[1], act.repository, examples_image)
-    yield act
-    for tag in (*tags, *BUILT_BY_ACT):
-        remove_image(tag)
+    build_image(BUILT_IMAGE, published)
+    if not has_image(BUILT_AS_ACT):
+        build_as_act(BUILT_AS_ACT, act.repository, examples_image)
+    return act
+
+
+def poll_often(manifest: Path) -> None:
+    """Shorten the default of `poll-interval`: most workflows do not set it, and what is waited for has already ended."""
+    text = manifest.read_text("utf-8")
+    shortened = re.sub(r"(\n  poll-interval:\n.*\n    default: )1s\n", r"\g<1>100ms\n", text)
+    assert shortened != text
+    manifest.write_text(shortened, "utf-8")
 
 
 def build_as_act(tag: str, repository: Path, image: str) -> None:
@@ -99,7 +105,7 @@ def build_as_act(tag: str, repository: Path, image: str) -> None:
 @pytest.fixture
 def platform(act: Act) -> Iterator[Simulator]:
     """Serve a platform that has deployed the commit of the events."""
-    seconds = {"export_seconds": 0.3, "agent_seconds": 0.3}
+    seconds = {"export_seconds": 0.0, "agent_seconds": 0.0}
     commits = [OLDER, MERGED, act.commit]
     with Simulator(key=ADMIN_KEY, token="token-of-the-run", commits=commits, pages=PAGES, build_ids=False, **seconds) as platform:
         platform.github.add(act.commit, repository=REPOSITORY)
@@ -117,3 +123,15 @@ def storage() -> Iterator[Client]:
     client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": AWS["region_name"]})
     yield client
     server.stop()
+
+
+def access(storage: Client) -> dict[str, str]:
+    """Return the variables with which the AWS command line reaches the storage."""
+    credentials = {name.replace("region_name", "aws_default_region").upper(): value for name, value in AWS.items()}
+    return {"AWS_ENDPOINT_URL": storage.meta.endpoint_url, **credentials}
+
+
+def contents(storage: Client, bucket: str = BUCKET) -> dict[str, bytes]:
+    """Return the files in a bucket."""
+    found = storage.list_objects_v2(Bucket=bucket).get("Contents", [])
+    return {entry["Key"]: storage.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read() for entry in found}

@@ -1,7 +1,5 @@
 """The workflows of the page about the plan, put together from its steps as they stand."""
 
-import json
-
 import yaml
 
 from docs.pages import blocks_of
@@ -18,7 +16,7 @@ SECTIONS = {"plan-host": "Hosts that replace the whole site", "plan-s3": "S3"}
 
 
 def plan_workflows() -> dict[str, str]:
-    """Return a workflow for each kind of host, by the names of their files. JSON is YAML."""
+    """Return a workflow for each kind of host, by the names of their files."""
     page = (ROOT / "docs" / "plan.md").read_text("utf-8")
     page = page.replace("https://api.example.com", "${{ vars.DOCS_API_URL }}")
     page = page.replace("https://docs.example.com/", "${{ vars.DOCS_LIVE_URL }}/")
@@ -29,5 +27,5 @@ def plan_workflows() -> dict[str, str]:
         (fetch,), publish = map(yaml.safe_load, blocks_of(page, f"### {heading}", "yaml"))
         job = {"runs-on": "ubuntu-latest", "steps": [fetch, export, *publish, *DEPLOYMENTS[name]]}
         events = {"push": {}, **by_hand[True]}  # PyYAML reads YAML 1.1, in which `on` is true
-        made[f"{name}.yml"] = json.dumps({"on": events, "jobs": {"publish": job}})
+        made[f"{name}.yml"] = yaml.safe_dump({"name": name, "on": events, "jobs": {"publish": job}})
     return made

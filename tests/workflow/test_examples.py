@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,19 @@ from docs_platform_action.models import Bundle
 from tests.engine import docker
 from tests.workflow.act import DOMAIN, REPOSITORY, Act
 from tests.workflow.cluster import Cluster, running_cluster
-from tests.workflow.conftest import AWS, BUCKET, EXAMPLES, HERE, MERGED, OLDER, PAGES, UPLOAD, Client
+from tests.workflow.conftest import (
+    AWS,
+    BUCKET,
+    EXAMPLES,
+    HERE,
+    MERGED,
+    OLDER,
+    PAGES,
+    UPLOAD,
+    Client,
+    access,
+    contents,
+)
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
@@ -226,11 +238,6 @@ def endpoint(storage: Client) -> dict[str, str]:
     return {"AWS_ENDPOINT_URL": storage.meta.endpoint_url}
 
 
-def contents(storage: Client) -> dict[str, bytes]:
-    found = storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])
-    return {entry["Key"]: storage.get_object(Bucket=BUCKET, Key=entry["Key"])["Body"].read() for entry in found}
-
-
 ADDRESSES = {
     "index.html": ["/index.html", "/"],
     "guide.html": ["/guide.html", "/guide"],  # beside the folder guide, which has no index.html
@@ -329,7 +336,6 @@ def test_the_deployment_gets_link_and_version_and_keeps_its_other_values(
 def test_the_archive_crosses_an_air_gap(act: Act, platform: Simulator, storage: Client, cluster: Cluster) -> None:
     address = storage.meta.endpoint_url
     internal = {"DOCS_STORAGE": f"s3://{BUCKET}", "DOCS_STORAGE_URL": f"{address}/{BUCKET}", "AWS_ENDPOINT_URL": address}
-    credentials = {name.replace("region_name", "aws_default_region").upper(): value for name, value in AWS.items()}
     secrets = {"KUBECONFIG": cluster.kubeconfig(CONTEXT)}
     given = {
         "event": "workflow_dispatch",
@@ -337,113 +343,17 @@ def test_the_archive_crosses_an_air_gap(act: Act, platform: Simulator, storage: 
         "variables": {**DEPLOY, **internal, "DOCS_RUNNER": "docs-internal"},
     }
 
-    run = act.run("behind-an-air-gap.yml", platform, environment=credentials, **given)
+    run = act.run("behind-an-air-gap.yml", platform, environment=access(storage), **given)
 
     assert run.succeeded, run.log
     sha256 = hashlib.sha256(ARCHIVE).hexdigest()
     assert contents(storage) == {sha256: ARCHIVE}
     values = json.loads(cluster.objects["configmaps", "docs", "docs"]["data"]["staticExport"])
     assert values["bundleUrl"] == f"{address}/{BUCKET}/{sha256}"
-    changing = {**credentials, "BETWEEN": "echo >> docs/docs.bundle"}
+    changing = {**access(storage), "BETWEEN": "echo >> docs/docs.bundle"}
     changed = act.run("behind-an-air-gap.yml", platform, environment=changing, **given)
     assert not changed.succeeded, changed.log
     assert contents(storage) == {sha256: ARCHIVE}
-
-
-LINK = f"https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature={'0f' * 200}"
-UNUSED_LINK = "::error::The chart does not use staticExport.bundleUrl"
-CHECK_OF_THE_CHART = ("deploy-with-helm.yml", "Check that the chart uses the link")
-OTHER_CHART = (
-    f'cp -r {CHART} /other; printf %s "$TEMPLATE" > /other/templates/values.yaml; printf %s "$VALUES" > export-values.yaml'
-)
-RERUN = ("plan-and-publish.yml", "Stop if an earlier attempt of this run was approved")
-WAIT = ("export-the-merged-commit.yml", "Wait until the site contains the commit")
-COMMIT = "c0ffee" * 6 + "c0de"
-NOT_YET = """
-printf '#!/bin/sh\n' > /usr/local/bin/sleep
-printf '#!/bin/sh\necho x >> /tries; [ $(wc -l < /tries) -le "$TRIES" ] || echo "$COMMIT"\n' > /usr/local/bin/curl
-chmod 755 /usr/local/bin/sleep /usr/local/bin/curl"""
-
-
-def chart_with(template: str) -> dict[str, str]:
-    return {
-        **dict.fromkeys(("RELEASE", "NAMESPACE"), "docs"),
-        "CHART": "/other",
-        "CHART_VERSION": "",
-        "TEMPLATE": f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {template}\n",
-        "VALUES": values_text(Job(mode=Mode.EXPORT, link=Bundle(url=LINK)), None, datetime.now(UTC)),
-        "BUNDLE_URL": LINK,
-    }
-
-
-REQUESTS = ("serve-with-nginx.yml", "Request every file and every address of the sitemap")
-
-
-def served(address: str) -> str:
-    """Return commands for a site with a sitemap and a server, `curl`, that has the start page alone, for missing pages, too."""
-    return (
-        f"mkdir site; echo '<loc>https://{DOMAIN}{address}</loc>' > site/sitemap.xml; echo start > site/index.html; "
-        "curl() { case ${!#} in *sitemap.xml) cat site/sitemap.xml ;; */guide) return 22 ;; *-no-such-page) printf 200 ;; "
-        "*) cat site/index.html ;; esac; }; export -f curl"
-    )
-
-
-def approved_by(*names: str) -> dict[str, str]:
-    answers = {"repos/example/docs/actions/runs/7/approvals": [{"state": "approved", "user": {"login": name}} for name in names]}
-    return {"GITHUB_REPOSITORY": "example/docs", "GITHUB_RUN_ID": "7", "GH_ANSWERS": json.dumps(answers)}
-
-
-@pytest.mark.parametrize(
-    ("step", "prepare", "variables", "status", "printed"),
-    [
-        (
-            ("export-many-deploy-each.yml", "Stop if the export failed"),
-            "true",
-            {"MESSAGE": 'The API said: "one\n::add-mask::two\r\n::warning::\tthree \\n %s $(id)"'},
-            1,
-            '::error::Not deployed. The API said: "one ::add-mask::two  ::warning:: three \\n %s $(id)"\n',
-        ),
-        (REQUESTS, "mkdir site; touch site/robots.txt", {}, 1, "::error::The site has no page: "),
-        # no nginx runs; the page is empty
-        (REQUESTS, "mkdir site; touch site/index.html", {}, 1, "::error::/index.html is not the file site/index.html\n"),
-        (REQUESTS, served("/guide"), {}, 1, "::error::/guide is in the sitemap, but the site does not have it\n"),
-        (REQUESTS, served("/"), {}, 1, "::error::A missing page is answered with 200, or not with the site's 404.html\n"),
-        (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.staticExport.bundleUrl | quote }}"), 0, ""),
-        (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.staticExport.bundleUrl | b64enc }}"), 0, ""),
-        (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.bundleUrl | quote }}"), 1, UNUSED_LINK),
-        (
-            ("upgrade-with-helm.yml", "Upgrade the deployment"),
-            "true",
-            {"KUBE_CONTEXT": ""},
-            1,
-            "KUBE_CONTEXT: Set the variable DOCS_KUBE_CONTEXT\n",
-        ),
-        (RERUN, "true", approved_by(), 0, ""),
-        (RERUN, "true", approved_by("reviewer"), 1, "::error::An earlier attempt was approved. "),
-        (WAIT, "true", {"MARKER_URL": ""}, 1, "MARKER_URL: Set the variable DOCS_MARKER_URL\n"),
-        (WAIT, NOT_YET, {"MARKER_URL": "http://site", "COMMIT": COMMIT, "TRIES": "89"}, 0, f"http://site contains {COMMIT}\n"),
-        (
-            WAIT,
-            NOT_YET,
-            {"MARKER_URL": "http://site", "COMMIT": COMMIT, "TRIES": "90"},
-            1,
-            f"::error::http://site did not contain {COMMIT} in time. ",
-        ),
-    ],
-)
-def test_a_step_stops_the_job_or_lets_it_continue(
-    examples_image: str, step: tuple[str, str], prepare: str, variables: Mapping[str, str], status: int, printed: str
-) -> None:
-    example, name = step
-    jobs = yaml.safe_load((EXAMPLES / example).read_text("utf-8"))["jobs"].values()
-    (script,) = [step["run"] for job in jobs for step in job["steps"] if step["name"] == name]
-    settings = [part for name, value in {**variables, "STEP": script}.items() for part in ("--env", f"{name}={value}")]
-    run = f'mkdir /work; cd /work; {prepare}\nstatus=0; bash -ec "$STEP" 2>&1 || status=$?; echo "exit status $status"'
-
-    output = docker("run", "--rm", "--network=host", *settings, examples_image, "bash", "-ec", run)
-
-    assert output.endswith(f"exit status {status}\n"), output
-    assert printed in output
 
 
 STRINGS = (

@@ -8,12 +8,11 @@ import yaml
 
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import SiteChange, site_files
-from tests.engine import ROOT, published_or_built_image, remove_labelled_containers
+from tests.engine import ROOT, action_image, remove_labelled_containers
 from tests.gitlab import Pipeline
 from tests.keys import ADMIN_KEY
 from tests.workflow.act import DOMAIN
-from tests.workflow.conftest import AWS, BUCKET, Client
-from tests.workflow.test_examples import contents
+from tests.workflow.conftest import BUCKET, Client, access, contents
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
@@ -23,21 +22,19 @@ FIRST = {"FIRST_PUBLICATION": "true"}
 JOBS = ("fetch", "plan", "approve", "upload")
 
 
-@pytest.fixture(scope="module")
-def images(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Iterator[dict[str, str]]:
-    with published_or_built_image(tmp_path_factory.mktemp("action")) as image:
-        yield {TEXT[".action"]["image"]["name"]: image, TEXT[".aws"]["image"]["name"]: examples_image}
+@pytest.fixture
+def images(examples_image: str) -> dict[str, str]:
+    return {TEXT[".action"]["image"]["name"]: action_image(), TEXT[".aws"]["image"]["name"]: examples_image}
 
 
 @pytest.fixture
 def platform() -> Iterator[Simulator]:
-    with Simulator(key=ADMIN_KEY, export_seconds=0.3, pages=PAGES, build_ids=False, host="127.0.0.1") as platform:
+    with Simulator(key=ADMIN_KEY, export_seconds=0.0, pages=PAGES, build_ids=False, host="127.0.0.1") as platform:
         yield platform
 
 
 @pytest.fixture
 def start(tmp_path: Path, images: dict[str, str], platform: Simulator, storage: Client) -> Iterator[Callable[..., Pipeline]]:
-    aws = {name.replace("region_name", "aws_default_region").upper(): text for name, text in AWS.items()}
     started: list[Pipeline] = []
 
     def pipeline(*, change: SiteChange | None = None, **variables: str) -> Pipeline:
@@ -47,10 +44,9 @@ def start(tmp_path: Path, images: dict[str, str], platform: Simulator, storage: 
             "DOCS_ADMIN_KEY": ADMIN_KEY,
             "INPUT_BASE_URL": platform.base_url,
             "INPUT_POLL_INTERVAL": "100ms",
-            **aws,
+            **access(storage),
             **variables,
         }
-        given["AWS_ENDPOINT_URL"] = storage.meta.endpoint_url
         started.append(Pipeline(TEXT, folder=tmp_path / str(len(started)), images=images, variables=given))
         return started[-1]
 

@@ -1,7 +1,6 @@
 """upload-and-check.yml, with a host that serves the bucket."""
 
-import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -10,7 +9,8 @@ import pytest
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import SiteChange, build_archive, site_files
 from tests.workflow.act import DOMAIN, Act, WorkflowRun
-from tests.workflow.conftest import BUCKET, PAGES, UPLOAD, Client
+from tests.workflow.conftest import BUCKET, PAGES, UPLOAD, Client, contents
+from tests.workflow.steps import run_step
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
@@ -50,57 +50,77 @@ class Answer(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-class Site:
-    """A site that is published again and again."""
-
-    def __init__(self, act: Act, platform: Simulator, host: Host) -> None:
-        self._act, self._platform, self.host = act, platform, host
-
-    def publish(self, *, removed: int = 0, broken: bool = False, first: bool = False, host: str | None = None) -> WorkflowRun:
-        files = site_files(domain=DOMAIN, pages=PAGES, change=SiteChange(removed=removed))
-        files["sitemap.xml"] = files["sitemap.xml"].replace(f"https://{DOMAIN}".encode(), (host or self.host.url).encode())
-        if broken:
-            del files["assets/site.css"]
-        self._platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(files, "tar.gz")))
-        variables = {**UPLOAD, "DOCS_SITE_URL": f"{self.host.url}/"}
-        started = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}} if first else {}
-        environment = {"AWS_ENDPOINT_URL": self.host.storage.meta.endpoint_url}
-        run = functools.partial(self._act.run, "upload-and-check.yml", self._platform)
-        return run(variables=variables, environment=environment, **started)
-
-
 @pytest.fixture
-def site(act: Act, platform: Simulator, storage: Client) -> Iterator[Site]:
+def host(storage: Client) -> Iterator[Host]:
     with Host(storage) as host:
-        Thread(target=host.serve_forever, daemon=True).start()
-        yield Site(act, platform, host)
+        Thread(target=host.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        yield host
         host.shutdown()
 
 
-def test_the_log_shows_what_answered_with_what(site: Site) -> None:
-    first = site.publish(first=True)
-    removed = site.publish(removed=1)
+def site_of(host: Host, *, removed: int = 0) -> dict[str, bytes]:
+    """Return the files of a site whose sitemap has the host's addresses."""
+    files = site_files(domain=DOMAIN, pages=PAGES, change=SiteChange(removed=removed))
+    return {**files, "sitemap.xml": files["sitemap.xml"].replace(f"https://{DOMAIN}".encode(), host.url.encode())}
+
+
+def test_the_log_shows_what_answered_with_what_and_a_site_with_a_broken_link_is_not_uploaded(
+    act: Act, platform: Simulator, host: Host
+) -> None:
+    def publish(files: dict[str, bytes], **given: object) -> WorkflowRun:
+        platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(files, "tar.gz")))
+        variables = {**UPLOAD, "DOCS_SITE_URL": f"{host.url}/"}
+        environment = {"AWS_ENDPOINT_URL": host.storage.meta.endpoint_url}
+        return act.run("upload-and-check.yml", platform, variables=variables, environment=environment, **given)
+
+    first = publish(site_of(host), event="workflow_dispatch", inputs={"first-publication": "true"})
+    removed = publish(site_of(host, removed=1))
 
     for run, address, status in ((first, LAST, 200), (removed, "guides/page-2", 200), (removed, LAST, 404)):
         assert run.succeeded, run.log
-        assert f"[{status}] {site.host.url}/{address}\n" in run.log
+        assert f"[{status}] {host.url}/{address}\n" in run.log
+
+    online = contents(host.storage)
+    broken = publish({name: body for name, body in site_of(host).items() if name != "assets/site.css"})
+    assert not broken.succeeded, broken.log
+    assert "[404] assets/site.css\n" in broken.log
+    assert "Nothing was uploaded. The site has broken links" in broken.log
+    assert contents(host.storage) == online
 
 
-def test_broken_links_and_addresses_that_do_not_answer_are_errors(site: Site) -> None:
-    site.host.has_function = False
-    without_function = site.publish(first=True)
-    site.host.has_function = True
-    broken = site.publish(broken=True, removed=1)
-    site.host.cached = {f"{LAST}.html": b"an old page"}
-    cached = site.publish(removed=1)
-    elsewhere = site.publish(host="http://other.invalid")
+def without_function(host: Host) -> None:
+    host.has_function = False
 
-    for run, line, error in (
-        (without_function, f"[404] {site.host.url}/guides/page-2\n", "The site is published, but not all of its addresses work"),
-        (broken, "[404] assets/site.css\n", "Nothing was uploaded. The site has broken links"),
-        (elsewhere, "", f"The sitemap has no address on {site.host.url}"),
-        (cached, f"[200] {site.host.url}/{LAST}\n", "1 removed pages are neither missing (404, 410) nor redirected"),
-    ):
-        assert not run.succeeded, run.log
-        assert line in run.log, run.log
-        assert error in run.log, run.log
+
+def elsewhere(host: Host) -> None:
+    sitemap = site_of(host)["sitemap.xml"].replace(host.url.encode(), b"http://other.invalid")
+    host.storage.put_object(Bucket=BUCKET, Key="sitemap.xml", Body=sitemap)
+
+
+ADDRESSES = "Request every address of the sitemap"
+
+
+@pytest.mark.parametrize(
+    ("step", "change", "line", "error"),
+    [
+        (ADDRESSES, without_function, "[404] {}/guides/page-2\n", "The site is published, but not all of its addresses work"),
+        (ADDRESSES, elsewhere, "", "The sitemap has no address on {}"),
+        (
+            "Request the removed pages",
+            lambda host: host.cached.update({f"{LAST}.html": b"an old page"}),
+            f"[200] {{}}/{LAST}\n",
+            "1 removed pages are neither missing (404, 410) nor redirected",
+        ),
+    ],
+)
+def test_an_address_that_does_not_answer_as_it_should_is_an_error(
+    examples_image: str, host: Host, step: str, change: Callable[[Host], object], line: str, error: str
+) -> None:
+    for name, body in site_of(host, removed=1).items():
+        host.storage.put_object(Bucket=BUCKET, Key=name, Body=body)
+    change(host)
+    prepare = f"""echo '{{"removed": ["{LAST}.html", "guides/old.css"]}}' > changes.json"""
+
+    code, log = run_step(examples_image, "upload-and-check.yml", step, {"SITE_URL": f"{host.url}/"}, prepare=prepare)
+
+    assert (code, line.format(host.url) in log, error.format(host.url) in log) == (1, True, True), log

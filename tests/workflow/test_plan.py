@@ -7,7 +7,7 @@ import pytest
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import SiteChange
 from tests.workflow.act import DOMAIN, Act, WorkflowRun
-from tests.workflow.conftest import AWS, BUCKET, Client
+from tests.workflow.conftest import BUCKET, Client, access
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
@@ -24,16 +24,13 @@ class Host:
     def publish(self, change: SiteChange | None = None, **given: object) -> WorkflowRun:
         if change is not None:
             self.platform.plan_export(DOMAIN, ExportPlan(change=change))
-        endpoint = self.storage.meta.endpoint_url
-        variables, environment = {"DOCS_LIVE_URL": f"{endpoint}/{BUCKET}"}, {"AWS_ENDPOINT_URL": endpoint, **CREDENTIALS}
+        variables = {"DOCS_LIVE_URL": f"{self.storage.meta.endpoint_url}/{BUCKET}"}
+        environment = access(self.storage)
         return self.act.run(f"{self.name}.yml", self.platform, variables=variables, environment=environment, **given)
 
     def files(self) -> dict[str, str]:
         """Return the digests of what is published, by path."""
         return {found["Key"]: found["ETag"] for found in self.storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])}
-
-
-CREDENTIALS = {name.replace("region_name", "aws_default_region").upper(): value for name, value in AWS.items()}
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
