@@ -117,7 +117,7 @@ def milliseconds_to_first_request(image: str) -> float:
         tempfile.TemporaryDirectory(prefix="startup-") as job,
         ThreadingHTTPServer(("127.0.0.1", 0), Rejecting) as server,
     ):
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         runner = Runner(image=image, folder=Path(job))
         inputs = {"base-url": f"http://127.0.0.1:{server.server_port}", "admin-key": "key-of-the-benchmark"}
         try:

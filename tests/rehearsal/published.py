@@ -63,8 +63,10 @@ def environment(folder: Path, osv: Osv) -> dict[str, str]:
 
 
 class Project:
-    def __init__(self, folder: Path, host: str, osv: Osv) -> None:
-        self.folder, self.clone, self.host, self.osv = folder, folder / "clone", host, osv
+    """A clone in a folder, whose images are at `host`, such as `127.0.0.1:5000/name`. The registry keeps them in `images`."""
+
+    def __init__(self, folder: Path, host: str, images: Path, osv: Osv) -> None:
+        self.folder, self.clone, self.host, self._images, self.osv = folder, folder / "clone", host, images, osv
         files = {
             "gh": GH,
             "releases.json": "[]",
@@ -111,7 +113,7 @@ class Project:
 
     def delete(self, tag: str, what: str) -> None:
         """Delete files of the registry that belong to a release's image."""
-        shutil.rmtree(self.folder / "registry/images/docker/registry/v2/repositories/owner" / tag / what)
+        shutil.rmtree(self._images / "owner" / tag / what)
 
     def run_step(self, job: str, name: str, env: Mapping[str, str] | None = None) -> int:
         """Run a step of weekly.yml in the shell that GitHub uses, and return its exit code."""

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,16 +26,26 @@ BOT = {"login": "github-actions[bot]"}
 DOCKER = "#!/bin/sh\necho Name: docker.io/library/$4\necho Digest: sha256:1\necho\necho Name: other\necho Digest: sha256:2\n"
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Serve a registry, and return its host and the folder of its repositories."""
     need_registry_tools()
+    folder = tmp_path_factory.mktemp("registry")
+    with registry(folder) as host:
+        yield host, folder / "images/docker/registry/v2/repositories"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, images: tuple[str, Path]) -> Iterator[Project]:
     if not (ROOT / ".venv-audit/bin/pip-audit").exists() or shutil.which("jq") is None:
         skip_or_fail("Tests of what is published need jq, and pip-audit, which `make .venv-audit/installed` installs.")
-    with registry(tmp_path / "registry") as host, Osv(("127.0.0.1", 0), Answer) as osv:
+    host, folder = images
+    own = uuid.uuid4().hex
+    with Osv(("127.0.0.1", 0), Answer) as osv:
         for name, value in environment(tmp_path, osv).items():
             monkeypatch.setenv(name, value)
-        threading.Thread(target=osv.serve_forever, daemon=True).start()
-        yield Project(tmp_path, host, osv)
+        threading.Thread(target=osv.serve_forever, args=(0.01,), daemon=True).start()
+        yield Project(tmp_path, f"{host}/{own}", folder / own, osv)
         osv.shutdown()
 
 
