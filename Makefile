@@ -72,9 +72,9 @@ quick: check-python $(NODE_PACKAGES)  ## check style, types, imports, inputs, ou
 
 # The image's Python is newer than the oldest supported one, and differs from it in TLS, archives and sockets. If it is installed beside
 # another one, the slow tests of modules run only on it, the unit tests on both, and the rest on the other. There, the table of faults
-# fills the time in which the workflow tests wait for act.
+# fills the time in which the images are built.
 SLOW := tests/wording $(filter-out %/test_faults.py,$(wildcard tests/scenarios/test_*.py)) tests/fuzz
-test: lint $(DRAWING) $(AUDIT)  ## check and test everything, in a quarter of an hour with an engine; REQUIRE_ENGINE=1 makes a missing container engine a failure
+test: lint $(DRAWING) $(AUDIT)  ## check and test everything, in 5 minutes with an engine, else in 3; REQUIRE_ENGINE=1 makes a missing container engine a failure
 	@python=$$($(BIN)/python -m tests.image_python) && if [ -z "$$python" ]; then \
 		$(PYTEST) $(COVERAGE); \
 	else \

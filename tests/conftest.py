@@ -1,7 +1,6 @@
 """What all tests share."""
 
 import functools
-import os
 from typing import Final
 
 import pytest
@@ -13,7 +12,7 @@ from docs_platform_action.http import trust
 from tests.engine import remove_images_of_this_run
 
 LONGEST: Final = (
-    "tests/workflow/test_approvals.py",
+    "tests/workflow/test_approvals.py::test_exactly_the_approved_archive",
     "tests/rehearsal/test_published.py",
     "tests/scenarios/test_faults.py",
     "tests/test_measurements.py",
@@ -22,17 +21,11 @@ LONGEST: Final = (
     "tests/container/",
     "tests/scenarios/",
 )
-"""The longest tests, which start first. Those that need no engine fill the time in which the first test builds the images."""
+"""The longest tests, which start first. Those that need no image fill the time in which the first test builds them."""
 
 # Reading the public certificate authorities takes 50 ms, half the time of a run in the test's own process. Test modules import
 # this function by name, so it is replaced before they are.
 trust.create_ssl_context = main.create_ssl_context = functools.cache(trust.create_ssl_context)
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Give way to the workflow tests, which end last."""
-    if hasattr(item.config, "workerinput") and not item.nodeid.startswith("tests/workflow/"):
-        os.nice(10 - os.nice(0))
 
 
 class ByFile(LoadScopeScheduling):

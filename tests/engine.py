@@ -106,9 +106,11 @@ def remove_image(tag: str) -> None:
 
 def remove_images_of_this_run() -> None:
     """Remove what the processes of this run of the tests have built and share."""
-    if _engine_problem() is None:
-        listed = docker("image", "ls", "--filter", f"reference=*:test-{TEST_RUN}*", "--format", "{{.Repository}}:{{.Tag}}")
-        for tag in (tags := listed.split()) and [*tags, *BUILT_BY_ACT]:
+    if _engine_problem():
+        return
+    listed = docker("image", "ls", "--filter", f"reference=*:test-{TEST_RUN}*", "--format", "{{.Repository}}:{{.Tag}}")
+    if tags := listed.split():
+        for tag in (*tags, *BUILT_BY_ACT):
             remove_image(tag)
 
 

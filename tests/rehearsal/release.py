@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.engine import LABEL, ROOT, docker
+from tests.engine import LABEL, ROOT, docker, locked_images
 from tests.rehearsal.registry import add_blob, add_manifest, descriptor
 from tests.workflow.act import GIT_SETTINGS
 
@@ -118,11 +118,14 @@ def build_and_push(context: Path, tag: str) -> dict[str, Any]:
     label = f"{LABEL}={uuid.uuid4().hex}"
     # buildx may otherwise add an attestation and push an index; the rehearsal makes its own
     env = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
-    run("docker", "build", "--network=host", f"--label={label}", f"--tag={tag}", str(context), env=env, timeout_seconds=600)
+    build = ("docker", "build", "--network=host", f"--label={label}", f"--tag={tag}", str(context))
+    with locked_images():
+        run(*build, env=env, timeout_seconds=600)
     try:
         run("docker", "push", "--quiet", tag, timeout_seconds=600)
     finally:
-        run("docker", "image", "rm", "--force", tag)
+        with locked_images():
+            run("docker", "image", "rm", "--force", tag)
     assert docker("image", "ls", "--quiet", "--filter", f"label={label}") == "", "the engine still has the image"
     return descriptor(tag)
 

@@ -43,7 +43,7 @@ class Act:
     """A repository with workflows, and with what is in its folder already.
 
     `image` is that of the jobs. `actions` are folders that act uses for other actions, by their names with versions.
-    The name of each workflow gets an addition, so that the same one can run for several tests at once.
+    The name of each workflow gets a suffix, so that the same one can run for several tests at once.
     """
 
     def __init__(self, *, folder: Path, workflows: Mapping[str, str], image: str, actions: Mapping[str, Path]) -> None:

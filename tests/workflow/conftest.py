@@ -112,17 +112,22 @@ def platform(act: Act) -> Iterator[Simulator]:
         yield platform
 
 
-@pytest.fixture
-def storage() -> Iterator[Client]:
-    """Serve AWS, and return a client of its S3, which has one empty bucket."""
+@pytest.fixture(scope="session")
+def aws() -> Iterator[str]:
+    """Serve AWS, and return its address."""
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
-    address = "http://{}:{}".format(*server.get_host_and_port())
-    requests.post(f"{address}/moto-api/reset", timeout=10).raise_for_status()
-    client = boto3.client("s3", endpoint_url=address, **AWS)
-    client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": AWS["region_name"]})
-    yield client
+    yield "http://{}:{}".format(*server.get_host_and_port())
     server.stop()
+
+
+@pytest.fixture
+def storage(aws: str) -> Client:
+    """Return a client of an S3 that has one empty bucket."""
+    requests.post(f"{aws}/moto-api/reset", timeout=10).raise_for_status()
+    client = boto3.client("s3", endpoint_url=aws, **AWS)
+    client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": AWS["region_name"]})
+    return client
 
 
 def access(storage: Client) -> dict[str, str]:

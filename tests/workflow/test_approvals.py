@@ -24,7 +24,9 @@ WAITING: Final = [{"id": 2, "path": OWN}, {"id": 0, "path": OWN}, {"id": -1, "pa
 ANSWERS: Final = {RUN: {"path": OWN}, f"repos/{REPOSITORY}/actions/runs?status=waiting": {"workflow_runs": WAITING}}
 REVIEWER: Final = {"login": "reviewer"}
 NOBODY: Final[list[dict[str, Any]]] = []
-APPROVED: Final = [{"state": "approved", "environments": [{"name": "production"}], "user": REVIEWER, "comment": ""}]
+APPROVED: Final[list[dict[str, Any]]] = [
+    {"state": "approved", "environments": [{"name": "production"}], "user": REVIEWER, "comment": ""}
+]
 NOT_THIS: Final = [
     {"state": "approved", "environments": [{"name": "staging"}], "user": REVIEWER, "comment": ""},
     {"state": "rejected", "environments": [{"name": "production"}], "user": REVIEWER, "comment": ""},
@@ -108,6 +110,25 @@ def test_a_changed_archive_and_a_stale_approval_are_not_published(bucket: Bucket
     assert not run.succeeded, run.log
     assert reason in run.log
     assert (bucket.site(), bucket.kept()) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("approvals", "status", "printed"),
+    [
+        (NOBODY, 1, "::error::Nobody has approved this run. "),
+        (NOT_THIS, 1, "::error::Nobody has approved this run. "),
+        ([*NOT_THIS, *APPROVED], 0, "Approved by reviewer\n"),
+        ([{**APPROVED[0], "environments": [{"name": "Production"}]}], 0, "Approved by reviewer\n"),
+    ],
+)
+def test_only_an_approval_of_the_environment_counts(
+    examples_image: str, approvals: list[dict[str, Any]], status: int, printed: str
+) -> None:
+    github = {"GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ID": "1", "GH_ANSWERS": json.dumps({f"{RUN}/approvals": approvals})}
+
+    code, log = run_step(examples_image, PLAN, "Stop unless somebody has approved this run", github)
+
+    assert (code, printed in log) == (status, True), log
 
 
 PUBLISHED: Final = b"what is published"
