@@ -9,7 +9,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from docs_platform_action import main
 from docs_platform_action.http import trust
-from tests.engine import remove_images_of_this_run
+from tests.engine import remove_what_this_run_left
 
 LONGEST: Final = (
     "tests/workflow/test_approvals.py::test_exactly_the_approved_archive",
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: next((n for n, path in enumerate(LONGEST) if item.nodeid.startswith(path)), len(LONGEST)))
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Remove the images that the tests have built, once no worker uses them."""
-    if not hasattr(session.config, "workerinput"):
-        remove_images_of_this_run()
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what the tests have made in the container engine, after the results and once no worker uses it."""
+    if not hasattr(config, "workerinput"):
+        remove_what_this_run_left()

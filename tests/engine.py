@@ -20,7 +20,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LABEL = "docs-platform-action-tests"
 TEST_RUN = os.environ.setdefault("DOCS_TEST_RUN", uuid.uuid4().hex[:12])
-"""Names the images of this run of the tests. All of its processes inherit the variable."""
+"""Names the images and act's containers of this run of the tests. All of its processes inherit the variable."""
+USED = Path(tempfile.gettempdir(), f"{LABEL}-{TEST_RUN}")
+"""A file that exists once this run has used the container engine."""
 BUILT_IMAGE = f"docs-platform-action:test-{TEST_RUN}"
 EXAMPLES_JOB_IMAGE = f"act-job-examples:test-{TEST_RUN}"
 JOB_IMAGE = "act-job:latest"
@@ -87,6 +89,7 @@ def build_image(tag: str, context: Path | IO[bytes], *arguments: str) -> None:
     # the only network that every supported engine has
     command = ["build", "--network=host", "--tag", tag, *(f"--build-arg={argument}" for argument in arguments)]
     source, stdin = (str(context), None) if isinstance(context, Path) else ("-", context)
+    USED.touch()
     with locked_images():
         if not has_image(tag):
             docker(*command, source, timeout_seconds=600, stdin=stdin)
@@ -104,14 +107,25 @@ def remove_image(tag: str) -> None:
             docker("image", "rm", "--force", tag)
 
 
-def remove_images_of_this_run() -> None:
-    """Remove what the processes of this run of the tests have built and share."""
-    if _engine_problem():
+def remove_what_this_run_left() -> None:
+    """Remove the images that the processes of this run share, and what is left of jobs if act was stopped."""
+    if not USED.exists():
         return
-    listed = docker("image", "ls", "--filter", f"reference=*:test-{TEST_RUN}*", "--format", "{{.Repository}}:{{.Tag}}")
-    if tags := listed.split():
-        for tag in (*tags, *BUILT_BY_ACT):
-            remove_image(tag)
+    USED.unlink()
+    for container in docker("ps", "--all", "--quiet", "--filter", f"name={TEST_RUN}").split():
+        docker("rm", "--force", container)
+    for volume in docker("volume", "ls", "--quiet", "--filter", f"name={TEST_RUN}").split():
+        docker("volume", "rm", volume)
+    for image in images_of(f"*:test-{TEST_RUN}*"):
+        remove_image(image)
+    if not images_of("docs-platform-action:test-*"):
+        for image in BUILT_BY_ACT:
+            remove_image(image)
+
+
+def images_of(reference: str) -> list[str]:
+    """Return the names of the images that match a pattern."""
+    return docker("image", "ls", "--filter", f"reference={reference}", "--format", "{{.Repository}}:{{.Tag}}").split()
 
 
 @contextmanager

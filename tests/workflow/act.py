@@ -13,7 +13,7 @@ from typing import Any
 from admin_api_simulator import Simulator
 from admin_api_simulator.github import CREATOR
 from tests.ended import without_key
-from tests.engine import need_act
+from tests.engine import TEST_RUN, need_act
 
 DOMAIN = "docs.example.com"
 REPOSITORY = "example/docs"
@@ -21,8 +21,8 @@ PUBLISHED_AS = "OWNER/docs-platform-action@v1"
 DEPLOYMENT = re.compile(r"^ +deployment: false( #.*)?$", re.MULTILINE)
 """A key of `environment`, which act 0.2.89 does not know: it runs workflows without it."""
 
-NAME = re.compile("^name: .*$", re.MULTILINE)
-"""A workflow's name. act's containers are named after it and the job."""
+NAME = re.compile("^name: ", re.MULTILINE)
+"""What a workflow's name follows. The names of act's containers and volumes begin with it and the job's."""
 
 GIT_SETTINGS = "[user]\nname = Docs\nemail = docs@example.com\n[safe]\ndirectory = *\n"
 
@@ -43,7 +43,7 @@ class Act:
     """A repository with workflows, and with what is in its folder already.
 
     `image` is that of the jobs. `actions` are folders that act uses for other actions, by their names with versions.
-    The name of each workflow gets a suffix, so that the same one can run for several tests at once.
+    The name of each workflow gets a prefix, so that the same one can run for several tests at once.
     """
 
     def __init__(self, *, folder: Path, workflows: Mapping[str, str], image: str, actions: Mapping[str, Path]) -> None:
@@ -51,9 +51,9 @@ class Act:
         self.repository = folder / "docs"
         self._actions = actions
         (self.repository / ".github" / "workflows").mkdir(parents=True)
-        own = uuid.uuid4().hex[:8]
+        own = f"{TEST_RUN}-{uuid.uuid4().hex[:4]}"
         for name, text in workflows.items():
-            named = NAME.sub(rf"\g<0> {own}", text) if NAME.search(text) else f"name: {own}\n{text}"
+            named = NAME.sub(rf"\g<0>{own} ", text) if NAME.search(text) else f"name: {own}\n{text}"
             (self.repository / ".github" / "workflows" / name).write_text(DEPLOYMENT.sub("", named), encoding="utf-8")
         self._home.mkdir()
         (self._home / ".gitconfig").write_text(GIT_SETTINGS)
@@ -90,6 +90,7 @@ class Act:
 
         `inputs` are for `workflow_dispatch`, `payload` is the event as GitHub sends it, and `environment` is that of every step.
         """
+        port = platform.github_url.rpartition(":")[2]
         settings = {
             "--var": {
                 "DOCS_API_URL": platform.base_url,
@@ -99,7 +100,7 @@ class Act:
             },
             "--secret": {"DOCS_ADMIN_KEY": platform.key, "GITHUB_TOKEN": platform.token, **(secrets or {})},
             "--input": inputs or {},
-            "--env": {"GITHUB_API_URL": platform.github_url, **(environment or {})},
+            "--env": {"GITHUB_API_URL": platform.github_url, "ARTIFACTS": f"{TEST_RUN}-{port}", **(environment or {})},
             "--local-repository": self._actions,
         }
         event_file = self._home / "event.json"

@@ -143,6 +143,7 @@ UNKNOWN: Final = "::error::The manifest of the published site could not be fetch
         (PLANNED, PUBLISHED, False, ""),
         (PLANNED, b"another site", False, STALE),
         (PLANNED, None, False, UNKNOWN),
+        (PLANNED, None, True, STALE),
         ("none", None, True, ""),
         ("none", PUBLISHED, True, STALE),
         ("", PUBLISHED, False, STALE),

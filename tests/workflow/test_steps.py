@@ -45,6 +45,9 @@ def chart_with(template: str) -> dict[str, str]:
 REQUESTS = ("serve-with-nginx.yml", "Request every file and every address of the sitemap")
 
 
+NO_SERVER = "mkdir site; touch site/index.html; curl() { return 7; }; export -f curl"
+
+
 def served(address: str) -> str:
     """Return commands for a site with a sitemap and a server, `curl`, that has the start page alone, for missing pages, too."""
     return (
@@ -70,8 +73,7 @@ def approved_by(*names: str) -> dict[str, str]:
             '::error::Not deployed. The API said: "one ::add-mask::two  ::warning:: three \\n %s $(id)"\n',
         ),
         (REQUESTS, "mkdir site; touch site/robots.txt", {}, 1, "::error::The site has no page: "),
-        # no nginx runs; the page is empty
-        (REQUESTS, "mkdir site; touch site/index.html", {}, 1, "::error::/index.html is not the file site/index.html\n"),
+        (REQUESTS, NO_SERVER, {}, 1, "::error::/index.html is not the file site/index.html\n"),
         (REQUESTS, served("/guide"), {}, 1, "::error::/guide is in the sitemap, but the site does not have it\n"),
         (REQUESTS, served("/"), {}, 1, "::error::A missing page is answered with 200, or not with the site's 404.html\n"),
         (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.staticExport.bundleUrl | quote }}"), 0, ""),

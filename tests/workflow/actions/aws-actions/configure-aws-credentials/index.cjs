@@ -1,7 +1,7 @@
 const { appendFileSync } = require("node:fs");
 
-const region = process.env["INPUT_AWS-REGION"];
-const role = process.env["INPUT_ROLE-TO-ASSUME"];
+const region = process.env["INPUT_AWS-REGION"] ?? "";
+const role = process.env["INPUT_ROLE-TO-ASSUME"] ?? "";
 for (const [name, value, pattern] of [
   ["aws-region", region, /^[a-z0-9-]+$/],
   ["role-to-assume", role, /^arn:aws:iam::[0-9]{12}:role\/.+$/],

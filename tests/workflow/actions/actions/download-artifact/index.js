@@ -1,8 +1,0 @@
-const { execFileSync } = require("node:child_process");
-const { cpSync } = require("node:fs");
-const { join } = require("node:path");
-
-const { BETWEEN, GITHUB_API_URL, INPUT_NAME, INPUT_PATH, RUNNER_TOOL_CACHE } = process.env;
-const folder = join(RUNNER_TOOL_CACHE, "artifacts", GITHUB_API_URL.replaceAll("/", ""), INPUT_NAME);
-cpSync(folder, INPUT_PATH || ".", { recursive: true });
-if (BETWEEN) execFileSync("bash", ["-ec", BETWEEN], { stdio: "inherit" });
