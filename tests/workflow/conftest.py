@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,8 +34,6 @@ HERE = Path(__file__).parent
 EXAMPLES = ROOT / "examples"
 PAGES = 12
 OLDER, MERGED = "a" * 40, "b" * 40  # commits before that of the events
-
-BUILT_AS_ACT = f"{BUILT_IMAGE}-as-act"
 
 AWS = {
     "aws_access_key_id": "AKIA-OF-THE-TESTS",
@@ -70,9 +69,8 @@ def act(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Act:
     actions = {f"{name}@{commit}": HERE / "actions" / name for name, commit in used} | {PUBLISHED_AS: published}
     copy_action(folder / "docs")
     act = Act(folder=folder, workflows=workflows, image=examples_image, actions=actions)
-    build_image(BUILT_IMAGE, published)
-    if not has_image(BUILT_AS_ACT):
-        build_as_act(BUILT_AS_ACT, act.repository, examples_image)
+    build_published_as_act(f"{BUILT_IMAGE}-published", published)
+    build_repository_as_act(f"{BUILT_IMAGE}-repository", act.repository, examples_image)
     return act
 
 
@@ -84,13 +82,27 @@ def poll_often(manifest: Path) -> None:
     manifest.write_text(shortened, "utf-8")
 
 
-def build_as_act(tag: str, repository: Path, image: str) -> None:
-    """Build the action of a repository, so that act's builds, one for each step, find everything in the cache.
+def build_published_as_act(tag: str, published: Path) -> None:
+    """Build the published action, so that act's builds, one for each step, find everything in the cache.
 
-    act cannot choose a build's network, and some engines have only the host's. The cache requires files with the same
-    attributes. act copies the repository through a container, so this does too; it sends the published action like the docker
-    command. act uses the classic builder: where BuildKit is the default, act's first build finds nothing in the cache.
+    act cannot choose a build's network, and some engines have only the host's. The cache requires the same files with the same
+    attributes, and act sends no folders. It uses the classic builder: where BuildKit is the default, act's first build finds
+    nothing in the cache.
     """
+    with tempfile.TemporaryFile() as context:
+        # in the default format, more precedes the first file than the docker command looks at
+        with tarfile.open(fileobj=context, mode="w", format=tarfile.GNU_FORMAT) as archive:
+            for file in published.rglob("*"):
+                if file.is_file():
+                    archive.add(file, file.relative_to(published))
+        context.seek(0)
+        build_image(tag, context)
+
+
+def build_repository_as_act(tag: str, repository: Path, image: str) -> None:
+    """Build the action of a repository, for `uses: ./`. act copies the repository through a container, so this does too."""
+    if has_image(tag):
+        return
     container = docker("create", "--network=host", image, "true").strip()
     try:
         docker("cp", f"{repository}/.", f"{container}:/action")
