@@ -112,10 +112,9 @@ def remove_what_this_run_left() -> None:
     if not USED.exists():
         return
     USED.unlink()
-    for container in docker("ps", "--all", "--quiet", "--filter", f"name={TEST_RUN}").split():
-        docker("rm", "--force", container)
+    remove_containers(f"name={TEST_RUN}")
     for volume in docker("volume", "ls", "--quiet", "--filter", f"name={TEST_RUN}").split():
-        docker("volume", "rm", volume)
+        docker("volume", "rm", "--force", volume)
     for image in images_of(f"*:test-{TEST_RUN}*"):
         remove_image(image)
     if not images_of("docs-platform-action:test-*"):
@@ -196,8 +195,13 @@ def node_packages(name: str) -> set[str]:
 
 def remove_labelled_containers(label: str) -> None:
     """Remove the remaining containers that have a label."""
-    for container in docker("ps", "--all", "--quiet", "--filter", f"label={label}").split():
-        # may fail: because of --rm the engine may already be removing the container
+    remove_containers(f"label={label}")
+
+
+def remove_containers(condition: str) -> None:
+    """Remove the containers that meet a condition, such as `name=…`."""
+    for container in docker("ps", "--all", "--quiet", "--filter", condition).split():
+        # may fail: because of --rm, or of act, which a signal has stopped, the engine may already be removing the container
         subprocess.run(["docker", "rm", "--force", "--volumes", container], capture_output=True, timeout=60, check=False)
 
 
