@@ -1,4 +1,4 @@
-"""The four operations of the administrative API."""
+"""The operations of the administrative API: exports by domain and by project, and agent jobs."""
 
 import hmac
 import itertools
@@ -8,7 +8,15 @@ from dataclasses import replace
 
 from admin_api_simulator.bundles import BundleStore
 from admin_api_simulator.clock import as_timestamp
-from admin_api_simulator.jobs import NO_PLAN_LABEL, UNKNOWN_LABEL, ExportJob, JobStore, first_label
+from admin_api_simulator.jobs import (
+    NO_PLAN_LABEL,
+    SIGN_IN_LABEL,
+    UNKNOWN_LABEL,
+    ExportJob,
+    JobStore,
+    domain_of_project,
+    first_label,
+)
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest
 from admin_api_simulator.responses import Response, error_response, json_response
@@ -17,13 +25,24 @@ from admin_api_simulator.routes import Route
 Override = Mapping[str, object] | Callable[[dict[str, object]], object]
 
 NO_PLAN = "Static export requires an Enterprise plan."
+NOT_ENABLED = "Static export is not enabled for this deployment."
+SIGN_IN = "Static export is not available for deployments that require authentication."
+READ_ONLY = "This key has the scope read, and the request needs the scope write."
+BASE_PATHS = ("", "/docs", "/documentation")
 
-
+START_BY_DOMAIN = Route(operation="start_export", method="POST", path="/v1/static-export/jobs")
+READ_BY_DOMAIN = Route(operation="read_export", method="GET", path="/v1/static-export/jobs/{}")
+MAKE_BUNDLE = Route(operation="make_bundle", method="POST", path="/v1/static-export/jobs/{}/bundle")
+START_BY_PROJECT = Route(operation="start_export", method="POST", path="/v1/static-export/{}/jobs")
+READ_BY_PROJECT = Route(operation="read_export", method="GET", path="/v1/static-export/{}/jobs/{}")
+READ_AGENT_JOB = Route(operation="read_agent_job", method="GET", path="/v2/agent/{}/job/{}")
 ROUTES = (
-    Route(operation="start_export", method="POST", path="/v1/static-export/jobs"),
-    Route(operation="read_export", method="GET", path="/v1/static-export/jobs/{}"),
-    Route(operation="make_bundle", method="POST", path="/v1/static-export/jobs/{}/bundle"),
-    Route(operation="read_agent_job", method="GET", path="/v2/agent/{}/job/{}"),
+    START_BY_DOMAIN,
+    READ_BY_DOMAIN,
+    MAKE_BUNDLE,
+    START_BY_PROJECT,
+    READ_BY_PROJECT,
+    READ_AGENT_JOB,
 )
 
 
@@ -37,13 +56,14 @@ class Api:
         self,
         *,
         key: str,
+        read_key: str,
         jobs: JobStore,
         bundles: BundleStore,
         signer: LinkSigner,
         storage_url: Callable[[], str],
         max_jobs: int | None = None,
     ) -> None:
-        self._key = key
+        self._scopes = {key: "write", read_key: "read"}
         self._jobs = jobs
         self._bundles = bundles
         self._signer = signer
@@ -57,18 +77,21 @@ class Api:
         self._overrides[operation] = value
 
     def operation_of(self, method: str, path: str) -> str:
-        """Return the operation of a request, or `unknown`."""
-        matches = (route.operation for route in ROUTES if route.method == method and route.match(path) is not None)
-        return next(matches, "unknown")
+        """Return the operation of a request, or `unknown`. It is the same for both forms of the export API."""
+        route, _ = _routed(method, path)
+        return "unknown" if route is None else route.operation
 
     def domain_of(self, request: RecordedRequest) -> str | None:
         """Return the domain of the export that a request starts or refers to."""
-        if request.operation == "start_export":
+        route, ids = _routed(request.method, request.path)
+        if route is START_BY_DOMAIN:
             return _domain_in(request.body)
-        if request.operation not in ("read_export", "make_bundle"):
-            return None
-        job = self._jobs.export(self._ids(request)[0])
-        return None if job is None else job.domain
+        if route is START_BY_PROJECT:
+            return domain_of_project(ids[0])
+        if route in (READ_BY_DOMAIN, READ_BY_PROJECT, MAKE_BUNDLE):
+            job = self._jobs.export(ids[-1])
+            return None if job is None else job.domain
+        return None
 
     def respond(self, request: RecordedRequest) -> Response:
         """Run a request's operation, or reject it with the API's Error object."""
@@ -86,73 +109,128 @@ class Api:
 
     def _authorized(self, request: RecordedRequest) -> Response:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        expected = self._key.encode()
-        given = token.strip().encode("utf-8", "surrogateescape")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(given, expected):
+        scope = self._scope_of(token.strip()) if scheme.lower() == "bearer" else None
+        if scope is None:
             message = "invalid token" if token else "missing token"
             return error_response(401, message, headers={"WWW-Authenticate": "Bearer"})
         routes = [route for route in ROUTES if route.match(request.path) is not None]
         if not routes:
             return error_response(404, "no such endpoint")
         if request.operation == "unknown":
-            methods = ", ".join(route.method for route in routes)
+            methods = ", ".join(dict.fromkeys(route.method for route in routes))
             return error_response(405, f"use {methods} here", headers={"Allow": methods})
+        if scope == "read" and request.method not in ("GET", "HEAD"):
+            return error_response(403, READ_ONLY)
         return self._run_operation(request)
 
+    def _scope_of(self, token: str) -> str | None:
+        given = token.encode("utf-8", "surrogateescape")
+        known = (scope for key, scope in self._scopes.items() if hmac.compare_digest(given, key.encode()))
+        return next(known, None)
+
     def _run_operation(self, request: RecordedRequest) -> Response:
-        ids = self._ids(request)
-        if request.operation == "read_agent_job":
+        route, ids = _routed(request.method, request.path)
+        if route is READ_AGENT_JOB:
             agent = self._jobs.agent_json(*ids)
             return error_response(404, "agent job not found") if agent is None else json_response(agent)
-        if request.operation == "start_export":
-            return self._start_export(request)
-        job = self._jobs.export(ids[0])
+        if route is START_BY_DOMAIN:
+            return self._start_by_domain(request)
+        if route is START_BY_PROJECT:
+            return self._start_by_project(ids[0], request.body)
+        job = self._jobs.export(ids[-1])
+        if route is READ_BY_PROJECT:
+            if job is None or job.domain != domain_of_project(ids[0]):
+                return error_response(404, "no such export job in this project")
+            return json_response(self._project_json(job))
         if job is None:
             return error_response(404, "export job not found")
-        if request.operation == "read_export":
+        if route is READ_BY_DOMAIN:
             return json_response(self._jobs.export_json(job))
         return self._make_bundle(job)
 
-    def _start_export(self, request: RecordedRequest) -> Response:
+    def _start_by_domain(self, request: RecordedRequest) -> Response:
         media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             return error_response(415, "the body must be application/json")
         domain = _domain_in(request.body)
         if domain is None:
             return error_response(400, "the body must be a JSON object with `domain`, a non-empty string")
+        refusal = self._refusal(domain, not_enabled=NO_PLAN, unknown=f"there is no deployment at {domain}")
+        if refusal is not None:
+            return refusal
+        job = self._jobs.start_export(domain)
+        return json_response({"jobId": job.id, "status": "queued"}, status=202)
+
+    def _start_by_project(self, project_id: str, body: bytes) -> Response:
+        options = _object_in(body) if body else {}
+        base_path = "" if options is None else options.get("basePath", "")
+        if options is None or base_path not in BASE_PATHS:
+            return error_response(400, 'the body must be empty or an object with `basePath`: "", "/docs" or "/documentation"')
+        domain = domain_of_project(project_id)
+        refusal = self._refusal(domain, not_enabled=NOT_ENABLED, unknown="no such project")
+        if refusal is not None:
+            return refusal
+        job = self._jobs.start_export(domain, base_path=str(base_path))
+        created_at = as_timestamp(job.created_at)
+        started = {"jobId": job.id, "status": "queued", "createdAt": created_at, "updatedAt": created_at}
+        return json_response(started, status=202)
+
+    def _refusal(self, domain: str, *, not_enabled: str, unknown: str) -> Response | None:
+        """Return why the export of a site cannot start, or None if it can."""
         label = first_label(domain)
         if label == NO_PLAN_LABEL:
-            return error_response(403, NO_PLAN)
+            return error_response(403, not_enabled)
+        if label == SIGN_IN_LABEL:
+            return error_response(403, SIGN_IN)
         if label == UNKNOWN_LABEL:
-            return error_response(404, f"there is no deployment at {domain}")
+            return error_response(404, unknown)
         if self._max_jobs is not None and self._jobs.unfinished() >= self._max_jobs:
             message = f"{self._max_jobs} exports are running already"
             return error_response(429, message, headers={"Retry-After": "1"})
-        return json_response({"jobId": self._jobs.start_export(domain).id, "status": "queued"}, status=202)
+        return None
 
     def _make_bundle(self, job: ExportJob) -> Response:
         status = self._jobs.export_json(job)["status"]
         if status != "completed":
             return error_response(409, f"the export is {status}; a bundle needs a completed one")
+        return json_response(self._link(job, self._bundles.pack(job).file_name))
+
+    def _project_json(self, job: ExportJob) -> dict[str, object]:
+        """Return a job as exports by project show it: without progress, and with a fresh link if it is completed."""
+        fields = self._jobs.project_json(job)
+        if not self._jobs.has_link(job):
+            return fields
+        subdomain, date = first_label(job.domain), f"{job.created_at:%Y-%m-%d}"
+        return fields | self._link(job, f"{subdomain}-export-{date}.{self._bundles.archive}")
+
+    def _link(self, job: ExportJob, file_name: str) -> dict[str, object]:
         bundle = self._bundles.pack(job)
         url = self._storage_url()
-        query, expires_at = self._signer.sign(host=url.partition("://")[2], path=bundle.path, file_name=bundle.file_name)
-        return json_response(
-            {
-                "bundleUrl": f"{url}{bundle.path}?{query}",
-                "expiresAt": as_timestamp(expires_at),
-                "sizeBytes": len(bundle.content),
-            }
-        )
-
-    def _ids(self, request: RecordedRequest) -> list[str]:
-        return next(ids for route in ROUTES if (ids := route.match(request.path)) is not None)
+        query, expires_at = self._signer.sign(host=url.partition("://")[2], path=bundle.path, file_name=file_name)
+        return {
+            "bundleUrl": f"{url}{bundle.path}?{query}",
+            "expiresAt": as_timestamp(expires_at),
+            "sizeBytes": len(bundle.content),
+        }
 
 
-def _domain_in(body: bytes) -> str | None:
+def _routed(method: str, path: str) -> tuple[Route | None, list[str]]:
+    """Return the route of a request, and the ids in its path."""
+    for route in ROUTES:
+        ids = route.match(path)
+        if route.method == method and ids is not None:
+            return route, ids
+    return None, []
+
+
+def _object_in(body: bytes) -> dict[str, object] | None:
     try:
         fields = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    domain = fields.get("domain") if isinstance(fields, dict) else None
+    return fields if isinstance(fields, dict) else None
+
+
+def _domain_in(body: bytes) -> str | None:
+    domain = (_object_in(body) or {}).get("domain")
     return domain if isinstance(domain, str) and domain else None

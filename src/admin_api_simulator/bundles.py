@@ -30,11 +30,11 @@ class Bundle:
 
 
 class BundleStore:
-    """Packs each job's bundle once, and finds it by its path."""
+    """Packs each job's bundle once, in the format `archive`, and finds it by its path."""
 
     def __init__(self, *, jobs: JobStore, archive: ArchiveKind, asset_bytes: int, build_ids: bool) -> None:
         self._jobs = jobs
-        self._archive: ArchiveKind = archive
+        self.archive: ArchiveKind = archive
         self._file_name = f"bundle.{archive}"
         self._asset_bytes = asset_bytes
         self._build_ids = build_ids
@@ -46,9 +46,14 @@ class BundleStore:
         if job.id not in self._packed:
             build_id = hashlib.sha256(job.id.encode()).hexdigest()[:12] if self._build_ids else ""
             files = site_files(
-                domain=job.domain, pages=job.pages, asset_bytes=self._asset_bytes, change=job.change, build_id=build_id
+                domain=job.domain,
+                pages=job.pages,
+                asset_bytes=self._asset_bytes,
+                change=job.change,
+                build_id=build_id,
+                base_path=job.base_path,
             )
-            self._packed[job.id] = self._wrap(job, build_archive(files, self._archive) if job.bundle is None else job.bundle)
+            self._packed[job.id] = self._wrap(job, build_archive(files, self.archive) if job.bundle is None else job.bundle)
         return self._packed[job.id]
 
     def find(self, path: str) -> Bundle | None:
@@ -73,7 +78,7 @@ class BundleStore:
             path=f"{PREFIX}{quote(job.id, safe='')}/{self._file_name}",
             file_name=self._file_name,
             content=content,
-            content_type=CONTENT_TYPES[self._archive],
+            content_type=CONTENT_TYPES[self.archive],
             etag=f'"{hashlib.sha256(content).hexdigest()[:32]}-2"',  # as after a multipart upload: not an MD5
             modified_at=MODIFIED_AT + self._replaced[job.id],
         )

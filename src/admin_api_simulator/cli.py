@@ -13,7 +13,7 @@ from admin_api_simulator.github import COMMIT, DEMO_REPOSITORIES
 from admin_api_simulator.jobs import AGENT_JOBS, DEMO_PROJECT, FAILED_EXPORT, FINISHED_EXPORT
 from admin_api_simulator.request_log import write_requests
 from admin_api_simulator.scenario import ScenarioError, apply_scenario
-from admin_api_simulator.simulator import DEFAULT_KEY, DEFAULT_TOKEN, Simulator
+from admin_api_simulator.simulator import DEFAULT_KEY, DEFAULT_READ_KEY, DEFAULT_TOKEN, Simulator
 from admin_api_simulator.site import ArchiveKind
 
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
@@ -50,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--tls", action="store_true", help="serve https, with a certificate authority made for this run")
     made.add_argument("--ca-file", type=Path, metavar="FILE", help="PEM file to write the authority to, with --tls")
     made.add_argument("--key", default=DEFAULT_KEY, help="the admin API key to accept")
+    made.add_argument("--read-key", default=DEFAULT_READ_KEY, help="an admin API key with the scope read")
     made.add_argument("--token", default=DEFAULT_TOKEN, help="the token that GitHub's API accepts")
     made.add_argument("--deploy-seconds", type=_seconds, default=20.0, help="how long a deployment takes")
     made.add_argument("--export-seconds", type=_seconds, default=20.0, help="how long an export takes")
@@ -100,16 +101,18 @@ def banner(simulator: Simulator) -> str:
         f"The simulated platform serves at {simulator.base_url}\n"
         f"Storage:    {simulator.storage_url}\n"
         f"Admin key:  {simulator.key}\n"
+        f"Read key:   {simulator.read_key}, which cannot start exports\n"
         f"GitHub:     {simulator.github_url}, token {simulator.token}\n{authority}"
         "\nTo run the action with it, copy this command into a second terminal, in the same folder:\n\n"
         f"{command(simulator)}\n"
-        "\nMode export, domain:\n"
+        "\nMode export, domain, or by project, project-id: docs, changing, and so on:\n"
         "  docs.example.com      completed, like any other name\n"
         "  changing.example.com  each export adds, changes and removes another page\n"
         "  failing.example.com   failed\n"
-        "  no-plan.example.com   403, a plan without static export\n"
+        "  no-plan.example.com   403, static export is not enabled\n"
+        "  private.example.com   403, the site asks its readers to sign in\n"
         "  unknown.example.com   404, no such deployment\n"
-        "Mode collect, job-id:\n"
+        "Mode collect, job-id, or by project, project-id docs and job-id:\n"
         f"  {FINISHED_EXPORT:<22}already completed\n"
         f"  {FAILED_EXPORT:<22}already failed\n"
         f"Mode agent, project-id {DEMO_PROJECT}, job-id:\n"

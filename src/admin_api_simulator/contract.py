@@ -32,9 +32,13 @@ def check_request(request: RecordedRequest) -> None:
     _require(not request.query, f"{where}: the contract has no query, but {request.query!r} was sent")
     is_bearer = re.fullmatch(r"Bearer [\x21-\x7e]+", request.headers.get("Authorization", ""))
     _require(is_bearer is not None, f"{where}: Authorization must be `Bearer <key>`")
-    content = (operation or {}).get("requestBody", {}).get("content")
+    described = (operation or {}).get("requestBody", {})
+    content = described.get("content")
     if content is None:
         _require(not request.body, f"{where}: the contract has no body, but {len(request.body)} bytes were sent")
+        return
+    if not request.body and not described["required"]:
+        _require("Content-Type" not in request.headers, f"{where}: Content-Type without a body")
         return
     media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     _require(media_type in content, f"{where}: Content-Type must be {' or '.join(content)}, not {media_type!r}")

@@ -27,6 +27,7 @@ LONGEST_RUN_SECONDS = 60.0
 POLL_INTERVAL = "1s"
 LINE_LENGTH = 130
 MANIFEST = "site.manifest"
+PROJECT = {"project-id": "docs.example.com: docs"}
 RESULT_KEYS = ("domain", "status", "sitePath", "failureReason")
 
 
@@ -56,22 +57,22 @@ class Scene:
 
 SCENES = (
     Scene(
-        title="A merged commit",
-        inputs={"domain": "docs.example.com", "site-path": "site", "manifest-path": MANIFEST, "commit": COMMIT},
+        title="A merged commit, by project",
+        inputs={**PROJECT, "site-path": "site", "manifest-path": MANIFEST, "commit": COMMIT},
         repository="demo/deployed",
         outputs=("deployedCommit", "bundleUrl", "sitePath"),
     ),
     Scene(
         title="The next export, compared with the first",
-        inputs={"domain": "docs.example.com", "site-path": "next", "compare-with": MANIFEST, "max-removed": "10%"},
+        inputs={**PROJECT, "site-path": "next", "compare-with": MANIFEST, "max-removed": "10%"},
         change=SiteChange(added=3, changed=12, removed=1),
         cut=r"^(?!Static|  Changes|  Unpacked)",
         outputs=("changed",),
     ),
     Scene(
-        title="Several domains, one fails",
+        title="Several sites, by domain, one fails",
         inputs={"domain": "docs.example.com\nfailing.example.com\napi.example.com", "site-path": "sites/{domain}"},
-        cut=r"  started, job-id: |  running$|^The log of each domain|^▶",
+        cut=r"  started, job-id: |  running$|^The log of each site|^▶",
         outputs=("results", "failureReason"),
         failure_reason="job-failed",
     ),

@@ -20,6 +20,7 @@ FAILED_EXPORT = "export-failed"
 FAILING_LABEL = "failing"
 CHANGING_LABEL = "changing"
 NO_PLAN_LABEL = "no-plan"
+SIGN_IN_LABEL = "private"
 UNKNOWN_LABEL = "unknown"
 AGENT_JOBS: Mapping[str, AgentOutcome] = {
     "agent-pull-request": "pull-request",
@@ -36,17 +37,25 @@ def first_label(domain: str) -> str:
     return re.split(r"[.:/]", domain.strip(), maxsplit=1)[0].lower()
 
 
+def domain_of_project(project_id: str) -> str:
+    """Return the domain of a project's deployment: the project `docs` has `docs.example.com`."""
+    return f"{project_id}.example.com"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExportPlan:
-    """How the exports of a domain will be; what is None is as for every domain. One with an `error` fails.
+    """How the exports of a domain will be; what is None is as for every domain.
 
-    `seconds` include `queue_seconds`. `change` is how the site differs from one with `pages`. `bundle` replaces its archive.
-    `job_id` is for a domain that is exported once.
+    - `seconds` include `queue_seconds`. `link_seconds`: how long after its end, by project, a completed job has no link yet.
+    - `change`: how the site differs from one with `pages`. `bundle` replaces its archive.
+    - An export with an `error` fails; with an empty one, by project, for no reported reason.
+    - `job_id` is for a domain that is exported once.
     """
 
     job_id: str | None = None
     seconds: float | None = None
     queue_seconds: float | None = None
+    link_seconds: float = 0.0
     pages: int | None = None
     change: SiteChange = UNCHANGED
     error: str | None = None
@@ -63,6 +72,8 @@ class ExportJob:
     created_at: datetime
     seconds: float
     queue_seconds: float
+    link_seconds: float
+    base_path: str
     pages: int
     change: SiteChange
     error: str | None
@@ -90,6 +101,16 @@ class ExportJob:
             return fields | {"status": "queued"}
         share = (age - self.queue_seconds) / (self.seconds - self.queue_seconds)
         return fields | {"status": "running", "progress": min(99, int(100 * share)), "pageCount": int(self.page_count * share)}
+
+    def as_project_json(self, now: float, updated_at: datetime) -> dict[str, object]:
+        """Return the job's JSON object by project, without a link."""
+        return {
+            "jobId": self.id,
+            "status": self.as_json(now)["status"],
+            "createdAt": as_timestamp(self.created_at),
+            "updatedAt": as_timestamp(updated_at),
+            "error": (self.error or None) if now >= self.ended else None,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,10 +175,10 @@ class JobStore:
         """Set how the exports of a domain will be."""
         self._plans[normalized(domain)] = plan
 
-    def start_export(self, domain: str) -> ExportJob:
+    def start_export(self, domain: str, *, base_path: str = "") -> ExportJob:
         """Start an export of a domain; its plan, or its first label, selects the outcome."""
         plan = self._plans.get(normalized(domain), self._default_plan(domain))
-        return self.add_export(plan.job_id or self._new_id(domain), domain=domain, plan=plan)
+        return self.add_export(plan.job_id or self._new_id(domain), domain=domain, plan=plan, base_path=base_path)
 
     def _default_plan(self, domain: str) -> ExportPlan:
         label = first_label(domain)
@@ -167,7 +188,7 @@ class JobStore:
             return ExportPlan(change=SiteChange(added=earlier, changed=number, removed=number))
         return ExportPlan(error=EXPORT_ERROR if label == FAILING_LABEL else None)
 
-    def add_export(self, job_id: str, *, domain: str = "docs.example.com", plan: ExportPlan) -> ExportJob:
+    def add_export(self, job_id: str, *, domain: str = "docs.example.com", plan: ExportPlan, base_path: str = "") -> ExportJob:
         """Add an export that begins now."""
         seconds = self._export_seconds if plan.seconds is None else plan.seconds
         job = ExportJob(
@@ -177,6 +198,8 @@ class JobStore:
             created_at=self._clock.now(),
             seconds=seconds,
             queue_seconds=seconds * self._queue_share if plan.queue_seconds is None else plan.queue_seconds,
+            link_seconds=plan.link_seconds,
+            base_path=base_path,
             pages=self._pages if plan.pages is None else plan.pages,
             change=plan.change,
             error=plan.error,
@@ -222,6 +245,14 @@ class JobStore:
     def export_json(self, job: ExportJob) -> dict[str, object]:
         """Return the JSON object of an export now."""
         return job.as_json(self._clock.monotonic())
+
+    def project_json(self, job: ExportJob) -> dict[str, object]:
+        """Return the JSON object of an export by project now, without a link."""
+        return job.as_project_json(self._clock.monotonic(), self._clock.now())
+
+    def has_link(self, job: ExportJob) -> bool:
+        """Return whether an export is completed, and by project has its link now."""
+        return job.error is None and self._clock.monotonic() >= job.ended + job.link_seconds
 
     def agent_json(self, project_id: str, job_id: str) -> dict[str, object] | None:
         """Return the JSON object of an agent job; the first read starts it."""

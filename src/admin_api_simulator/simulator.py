@@ -30,6 +30,7 @@ from admin_api_simulator.tls import serve_tls
 from admin_api_simulator.wire import Reply, Service, Wire
 
 DEFAULT_KEY = "simulated-admin-key"
+DEFAULT_READ_KEY = "simulated-read-key"
 DEFAULT_TOKEN = "simulated-github-token"  # noqa: S105 - the same for everybody
 LONGEST_LINE_BYTES = 1 << 20
 SHUTDOWN_SECONDS = 0.05
@@ -39,7 +40,7 @@ TURNS_TO_CLOSE = 5  # an aborted transport closes its socket in later turns of t
 class Simulator:
     """A documentation platform on this machine, from `start` (or `with`) to `stop`.
 
-    - `key`: the admin API key.
+    - `key`: the admin API key. `read_key`: one that is limited to the scope `read`.
     - `export_seconds`, of which the fraction `queue_share` is in the queue, and `agent_seconds`: how long jobs take.
     - `pages`: number of pages of an exported site. `asset_bytes`: size of an additional incompressible file in the bundle.
     - `build_ids=False`: pages are the same in every export; otherwise each has its export's build id in its markup.
@@ -55,6 +56,7 @@ class Simulator:
         self,
         *,
         key: str = DEFAULT_KEY,
+        read_key: str = DEFAULT_READ_KEY,
         export_seconds: float = 0.3,
         queue_share: float = 0.2,
         agent_seconds: float = 0.3,
@@ -78,7 +80,9 @@ class Simulator:
         keep_requests: bool = True,
     ) -> None:
         clock = clock or Clock()
-        self.key, self.token = key, token
+        self.key = key
+        self.read_key = read_key
+        self.token = token
         self._jobs = JobStore(
             clock=clock,
             export_seconds=export_seconds,
@@ -92,6 +96,7 @@ class Simulator:
         self._storage = Storage(clock=clock, signer=self._signer, bundles=self._bundles)
         self._api = Api(
             key=key,
+            read_key=read_key,
             jobs=self._jobs,
             bundles=self._bundles,
             signer=self._signer,

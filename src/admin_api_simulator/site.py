@@ -32,13 +32,19 @@ UNCHANGED = SiteChange()
 
 
 def site_files(
-    *, domain: str, pages: int, asset_bytes: int = 0, change: SiteChange = UNCHANGED, build_id: str = ""
+    *,
+    domain: str,
+    pages: int,
+    asset_bytes: int = 0,
+    change: SiteChange = UNCHANGED,
+    build_id: str = "",
+    base_path: str = "",
 ) -> dict[str, bytes]:
     """Return the site's files by path: pages, style, script, sitemap and, with `asset_bytes`, an incompressible file.
 
     As on real platforms, links have the extension `.html` and the sitemap's addresses have none, there is a page for missing
-    addresses, the script's name has the hash of its content, and `build_id` is in the markup of every page. The last pages are
-    removed, and the first guides change.
+    addresses, the script's name has the hash of its content, and `build_id` is in the markup of every page. Links and assets
+    begin with `base_path`. The last pages are removed, and the first guides change.
     """
     paths = ["index.html", *(f"guides/page-{number}.html" for number in range(2, pages - change.removed + 1))]
     paths += [f"guides/new-{number}.html" for number in range(1, change.added + 1)]
@@ -49,10 +55,11 @@ def site_files(
             next_path=paths[number % len(paths)],
             note="\n<p>This page was revised.</p>" if 1 < number <= 1 + change.changed else "",
             build_id=build_id,
+            base_path=base_path,
         ).encode()
         for number, path in enumerate(paths, start=1)
     }
-    files["404.html"] = _not_found(domain=domain, build_id=build_id).encode()
+    files["404.html"] = _not_found(domain=domain, build_id=build_id, base_path=base_path).encode()
     files["assets/site.css"] = STYLE.encode()
     files[SCRIPT_PATH] = SCRIPT.encode()
     files["sitemap.xml"] = _sitemap(domain=domain, paths=paths).encode()
@@ -66,23 +73,26 @@ def build_archive(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
     return _zip(files) if kind == "zip" else _tar(files, kind)
 
 
-def _page(*, domain: str, number: int, next_path: str, note: str, build_id: str) -> str:
+def _page(*, domain: str, number: int, next_path: str, note: str, build_id: str, base_path: str) -> str:
     name = html.escape(domain)
     title = f"Welcome to {name}" if number == 1 else f"Guide {number}"
-    body = f'<nav><a href="/index.html">Home</a><a href="/{next_path}">Next</a></nav>\n<h1>{title}</h1>\n'
-    return _document(title, f"{body}<p>Page {number} of the documentation at {name}.</p>{note}\n", build_id)
+    home, following = f"{base_path}/index.html", f"{base_path}/{next_path}"
+    body = f'<nav><a href="{home}">Home</a><a href="{following}">Next</a></nav>\n<h1>{title}</h1>\n'
+    return _document(title, f"{body}<p>Page {number} of the documentation at {name}.</p>{note}\n", build_id, base_path)
 
 
-def _not_found(*, domain: str, build_id: str) -> str:
-    body = f'<h1>Page not found</h1>\n<p>The documentation at {html.escape(domain)} starts <a href="/index.html">here</a>.</p>\n'
-    return _document("Page not found", body, build_id)
+def _not_found(*, domain: str, build_id: str, base_path: str) -> str:
+    here = f'<a href="{base_path}/index.html">here</a>'
+    body = f"<h1>Page not found</h1>\n<p>The documentation at {html.escape(domain)} starts {here}.</p>\n"
+    return _document("Page not found", body, build_id, base_path)
 
 
-def _document(title: str, body: str, build_id: str) -> str:
+def _document(title: str, body: str, build_id: str, base_path: str) -> str:
     build = f'<meta name="build-id" content="{build_id}">\n' if build_id else ""
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n{build}'
-        f'<link rel="stylesheet" href="/assets/site.css">\n<script src="/{SCRIPT_PATH}" defer></script>\n'
+        f'<link rel="stylesheet" href="{base_path}/assets/site.css">\n'
+        f'<script src="{base_path}/{SCRIPT_PATH}" defer></script>\n'
         f"</head>\n<body>\n{body}</body>\n</html>\n"
     )
 
