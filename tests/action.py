@@ -32,6 +32,7 @@ from docs_platform_action.inputs.validators import trimmed
 from docs_platform_action.jobs import runner
 from docs_platform_action.signals import SignalHandler, Work
 from tests.ended import ENTRYPOINT, Ended, ended_of
+from tests.forms import BY_DOMAIN, BY_PROJECT, by_project
 from tests.keys import ADMIN_KEY
 from tests.virtual_platform import API_URL, VirtualPlatform
 from tests.virtual_time import VirtualClock
@@ -50,6 +51,7 @@ class Action:
     """The action with a workspace. Inputs are given as keywords: `poll_interval` is the input `poll-interval`.
 
     `env` is added to the runner's environment. `constants` overrides the package's constants: `http.retry.MAX_PAUSE_SECONDS`.
+    With the `form` `BY_PROJECT`, the simulator's project of each domain is exported, which has the domain as its label.
     """
 
     def __init__(self, workspace: Path) -> None:
@@ -57,6 +59,7 @@ class Action:
         self.python: Path | str = sys.executable
         self.entrypoint = ENTRYPOINT
         self.debug = False
+        self.form = BY_DOMAIN
         self.constants: dict[str, float] = {}
 
     def run(self, platform: Platform, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
@@ -103,6 +106,8 @@ class Action:
     def _inputs(self, platform: Platform, inputs: Inputs) -> dict[str, str]:
         base_url = platform if isinstance(platform, str) else platform.base_url
         given = {name.replace("_", "-"): value for name, value in inputs.items()}
+        if self.form == BY_PROJECT:
+            given = by_project(given)
         quick = {} if isinstance(platform, VirtualPlatform) else QUICK
         return {"admin-key": ADMIN_KEY, "base-url": base_url, **quick, **given}
 

@@ -32,6 +32,10 @@ NOT_READY: Final = Advice(
     cause="The platform has not finished the bundle of the completed export.",
     remedy="Allow more time with `outage-tolerance`.",
 )
+NO_LINK: Final = Advice(
+    cause="The platform has not made the bundle of the completed export, or the API has changed.",
+    remedy="If a later run fails the same way, report it to the platform.",
+)
 IN_FRONT: Final = Advice(
     cause="Bot protection, a gateway or a login page in front of the API responded, or changed the response.",
     remedy="Run the workflow again. If it fails the same way, ask the platform's or network's operator to allow this runner.",
@@ -76,6 +80,7 @@ class ActionError(Exception):
     """A failure of the run. `summary` completes "Export of docs.example.com: …"; each of `details` is a sentence."""
 
     failure_reason: ClassVar[str]
+    is_about_all_sites: ClassVar[bool] = False  # of a run: if the first one fails with it, the others would, too
     default_cause: ClassVar[str] = ""
     default_remedy: ClassVar[str] = ""
 
@@ -113,6 +118,7 @@ class NotDeployed(ActionError):
     """The platform did not serve the commit within `commit-timeout`, or GitHub did not say what it serves."""
 
     failure_reason = "not-deployed"
+    is_about_all_sites = True
 
 
 class GitHubUnavailable(NotDeployed):
@@ -125,7 +131,11 @@ class Unauthorized(ActionError):
     """The API returned 401."""
 
     failure_reason = "unauthorized"
-    default_cause = "The key is mistyped, expired, or belongs to another organization."
+    is_about_all_sites = True
+    default_cause = (
+        "The key is mistyped, has expired (new keys expire after 90 days unless set otherwise), or belongs to another "
+        "organization; or the organization's plan has no access to the API."
+    )
     default_remedy = "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page."
 
 
@@ -133,8 +143,21 @@ class Forbidden(ActionError):
     """The API returned 403."""
 
     failure_reason = "forbidden"
-    default_cause = "The organization has no Enterprise plan, the key lacks a permission, or this runner's IP address is blocked."
-    default_remedy = "Check plan, permissions and allowed addresses in the dashboard, then run the workflow again."
+    is_about_all_sites = True
+    default_remedy = (
+        "Check the plan, and the key's scope and addresses, in the dashboard, then run the workflow again. "
+        "GitHub's own runners have no fixed addresses."
+    )
+
+
+class ForbiddenSite(Forbidden):
+    """The API returned 403, maybe for this site alone."""
+
+    is_about_all_sites = False
+    default_remedy = (
+        "Check the deployment's settings, and the key's scope and addresses, in the dashboard, then run the workflow again. "
+        "GitHub's own runners have no fixed addresses."
+    )
 
 
 class NotFound(ActionError):
@@ -195,6 +218,8 @@ class Unavailable(ActionError):
 
 class UnknownHost(Unavailable):
     """The name of the API's host does not exist."""
+
+    is_about_all_sites = True
 
 
 class BadResponse(ActionError):

@@ -27,11 +27,6 @@ UNPACK: Final = "unpacked"
 MIN_LINK_SECONDS: Final = 60.0  # that a link must remain valid at the end of the run, so that later steps can use it
 
 
-def inputs_to_collect(job_id: str | None) -> str:
-    """Return the inputs with which a later run collects an export."""
-    return f"mode: collect, job-id: {job_id}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Phase:
     """A phase of a job, which is the current one until it has an `ended_at`. Both times are on the clock's `monotonic`."""
@@ -63,6 +58,9 @@ class Delivered:
 @dataclass(kw_only=True, eq=False)
 class Job:
     """One job of the run. Unknown values are `None`, times are on the clock's `monotonic`.
+
+    `domain` is what people call the site: its domain, or the label of its project.
+    With a `project_id`, the API names a project.
 
     `reading`, `link` and `delivered` are replaced whole, so any thread may read them.
     """
@@ -177,10 +175,22 @@ class Job:
         return "Agent job" if self.is_agent_job else "Bundle" if self.is_bundle_file else "Static export"
 
     @property
+    def site(self) -> str | None:
+        """What people call the site of an export or a bundle."""
+        if self.domain is not None or self.project_id is None or self.is_agent_job:
+            return self.domain
+        return f"project {self.project_id}"
+
+    @property
     def inputs_to_collect(self) -> str:
         """The inputs with which a later run continues with the job."""
-        agent_job = f"mode: agent, project-id: {self.project_id}, job-id: {self.job_id}"
-        return agent_job if self.is_agent_job else inputs_to_collect(self.job_id)
+        return self.inputs_to_collect_as(self.job_id)
+
+    def inputs_to_collect_as(self, job_id: str | None) -> str:
+        """Return the inputs with which a later run continues with a job of the same project."""
+        mode = "agent" if self.is_agent_job else "collect"
+        project = f", project-id: {self.project_id}" if self.project_id is not None else ""
+        return f"mode: {mode}{project}, job-id: {job_id}"
 
     @property
     def was_started_here(self) -> bool:
@@ -197,14 +207,14 @@ class Job:
         """The job's name for people, which begins a sentence."""
         if self.is_agent_job:
             return f"Agent job {self.job_id} of project {self.project_id}" if self.job_id else self.kind
-        if self.domain is not None:
-            return f"{'Bundle' if self.is_bundle_file else 'Export'} of {self.domain}"
+        if self.site is not None:
+            return f"{'Bundle' if self.is_bundle_file else 'Export'} of {self.site}"
         return f"Export job {self.job_id}" if self.job_id else self.kind
 
     @property
     def title(self) -> str:
         """The job's name above its log and its summary."""
-        return self.subject if self.domain is None else f"{self.kind} of {self.domain}"
+        return self.subject if self.site is None else f"{self.kind} of {self.site}"
 
     def headline(self, error: ActionError) -> str:
         """Return what failed and how, in one sentence."""

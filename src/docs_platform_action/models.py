@@ -31,12 +31,16 @@ _MAX_DEPTH: Final = 5  # of a reason in an error response
 
 @dataclass(frozen=True, kw_only=True)
 class ExportJob:
-    """The status of a static export job. `progress` is a percentage, 0 to 100."""
+    """The status of a static export job. `progress` is a percentage, 0 to 100.
+
+    A completed one has a `link` by project.
+    """
 
     status: str
     progress: float | None = None
     page_count: int | None = None
     error: str | None = None
+    link: "Bundle | None" = None
 
     QUEUED: ClassVar[str] = "queued"
     RUNNING: ClassVar[str] = "running"

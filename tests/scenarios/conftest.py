@@ -10,6 +10,7 @@ import pytest
 from admin_api_simulator import Simulator
 from admin_api_simulator.contract import check_requests
 from tests.action import Action
+from tests.forms import BY_DOMAIN
 from tests.keys import ADMIN_KEY
 
 
@@ -35,7 +36,15 @@ def platform(make_platform: Callable[..., Simulator]) -> Simulator:
 
 
 @pytest.fixture
-def action(tmp_path: Path) -> Action:
+def form() -> str:
+    """Return the form of the export API that `action` uses."""
+    return BY_DOMAIN
+
+
+@pytest.fixture
+def action(tmp_path: Path, form: str) -> Action:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    return Action(workspace)
+    action = Action(workspace)
+    action.form = form
+    return action

@@ -16,6 +16,7 @@ from tests.action import Action
 from tests.archives import KINDS, SMALL_SITE, entry, tar, tar_of
 from tests.ended import Ended
 from tests.folders import files_of_at_most, read_tree
+from tests.forms import BOTH_FORMS
 from tests.virtual_platform import VirtualPlatform
 from tests.virtual_time import VirtualClock
 
@@ -53,6 +54,7 @@ def ranges(requests: Iterable[RecordedRequest]) -> list[str | None]:
     return [request.headers.get("Range") for request in requests]
 
 
+@BOTH_FORMS
 class TestDelivered:
     @pytest.mark.parametrize("kind", ["tar.gz", "zip"])
     def test_the_files_and_the_outputs_are_of_one_bundle(self, action: Action, virtual: VirtualPlatform, kind: str) -> None:
@@ -115,6 +117,7 @@ FAILURES: Final[dict[str, tuple[str, Plan]]] = {
         lambda found: [
             found.script("download", Fault(cut="in_body"), Fault(status=403)),
             found.script("make_bundle", None, Fault(status=401)),
+            found.script("read_export", None, Fault(status=401)),
         ],
     ),
     "the archive is cut": ("invalid-bundle", lambda found: put_uncounted(found, gzip.compress(tar(SMALL_SITE))[:-20])),
@@ -124,6 +127,7 @@ FAILURES: Final[dict[str, tuple[str, Plan]]] = {
 }
 
 
+@BOTH_FORMS
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_failure_leaves_everything_as_it_was(action: Action, virtual: VirtualPlatform, name: str) -> None:
     reason, plan = FAILURES[name]
@@ -173,6 +177,7 @@ class TestMinPages:
 class TestLink:
     """With less than a minute left, the link is renewed before it is written anywhere."""
 
+    @BOTH_FORMS
     def test_one_that_expires_during_the_download_is_replaced_and_the_download_resumed(self, action: Action) -> None:
         platform = VirtualPlatform(VirtualClock(), asset_bytes=200_000, link_seconds=3600)
         pause = Fault(status=503, headers={"Retry-After": "3600"})

@@ -1,7 +1,7 @@
 """Every way in which a run ends: exit code, `failureReason`, and which outputs are set."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,12 +10,16 @@ import pytest
 from admin_api_simulator import ExportPlan, Fault, Simulator
 from tests.action import Action
 from tests.archives import SEVEN_ZIP
+from tests.forms import BY_DOMAIN, BY_PROJECT, FORMS
+from tests.keys import ADMIN_KEY
 from tests.virtual_platform import STORAGE_URL, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
 EXPORT: Final = {"domain": "docs.example.com"}
 COLLECT: Final = {"mode": "collect", "job_id": "export-finished"}
 ALWAYS: Final = {"durationSeconds", "results"}
+
+DOMAIN_ONLY: Final = (BY_DOMAIN,)
 
 Plan = Callable[[Simulator], Any]
 
@@ -33,6 +37,11 @@ class Case:
     plan: Plan = lambda _simulator: None
     options: Mapping[str, Any] = field(default_factory=dict)
     warnings: int = 0
+    forms: Sequence[str] = FORMS
+
+    def outputs_of(self, form: str) -> set[str]:
+        """Return the outputs of a run: by project, there is no number of pages."""
+        return self.outputs if form == BY_DOMAIN else self.outputs - {"pageCount"}
 
 
 def overriding(operation: Any, json: Any) -> Plan:
@@ -42,10 +51,12 @@ def overriding(operation: Any, json: Any) -> Plan:
 JOB: Final = {"jobId", "status"}
 ENDED: Final = {"jobId", "status", "pageCount"}
 LINK: Final = {*ENDED, "bundleUrl", "expiresAt"}
-SITE: Final = {"bundleSize", "bundleSha256", "sitePath"}
+BUNDLE: Final = {"bundleSize", "bundleSha256"}
+SITE: Final = {*BUNDLE, "sitePath"}
 FILES: Final = {"site_path": "site", "bundle_path": "b.tar.gz", "values_file": "v.yaml", "export_version": "1"}
 NO_PAGES: Final = {"status": "completed", "pageCount": None}
 NO_WEB_ADDRESS: Final = overriding("read_agent_job", lambda job: {**job, "prLink": "git.example.com/7"})
+NEVER_A_LINK: Final = always("read_export", json={"status": "completed"})
 PAGE: Final = "<!doctype html><title>Log in</title>"
 
 
@@ -59,15 +70,16 @@ GOOD: Final = {
     "a site alone": Case({**EXPORT, "site_path": "site"}, {*LINK, *SITE}),
     "an export of an earlier run": Case(COLLECT, LINK),
     "a start without a status": Case({**EXPORT, "wait": "false"}, {"jobId"}, overriding("start_export", {"jobId": "se_1"})),
-    "a site with fewer pages than the API counts": Case(
-        {**EXPORT, "site_path": "site", "min_pages": "500"},
-        {*LINK, *SITE},
-        overriding("read_export", lambda job: {**job, "pageCount": 500}),
-    ),
+    "a site with enough pages": Case({**EXPORT, "site_path": "site", "min_pages": "12"}, {*LINK, *SITE}),
     "a start without a wait": Case({**EXPORT, "wait": "false"}, JOB),
     "a start whose inputs for delivery have no effect": Case({**EXPORT, "wait": "false", "site_path": "site"}, JOB, warnings=1),
-    "an export without page count": Case(EXPORT, LINK - {"pageCount"}, overriding("read_export", NO_PAGES)),
-    "a link without expiry": Case(EXPORT, LINK - {"expiresAt"}, overriding("make_bundle", {"bundleUrl": f"{STORAGE_URL}/b"})),
+    "an export without page count": Case(EXPORT, LINK - {"pageCount"}, overriding("read_export", NO_PAGES), forms=DOMAIN_ONLY),
+    "a link without expiry": Case(
+        EXPORT,
+        LINK - {"expiresAt"},
+        overriding("make_bundle", {"bundleUrl": f"{STORAGE_URL}/b"}),
+        forms=DOMAIN_ONLY,
+    ),
     "a pull request": Case(agent("pull-request"), {*JOB, "prLink"}),
     "an agent job without a pull request": Case(agent("no-change"), JOB),
     "an archived agent job": Case(agent("archived"), JOB, warnings=1),
@@ -84,9 +96,14 @@ FAILED: Final = {
     },
     "unauthorized": {
         "the key is refused": Case(EXPORT, set(), options={"key": "another-key"}),
-        "the key ends in the middle": Case(EXPORT, ENDED, always("make_bundle", status=401)),
+        "the key ends in the middle": Case(EXPORT, ENDED, always("make_bundle", status=401), forms=DOMAIN_ONLY),
+        "the key has ended when the job is read": Case(EXPORT, JOB, always("read_export", status=401)),
     },
-    "forbidden": {"the plan has no export": Case({"domain": "no-plan.example.com"}, set())},
+    "forbidden": {
+        "the plan has no export": Case({"domain": "no-plan.example.com"}, set()),
+        "the site is behind a sign-in": Case({"domain": "private.example.com"}, set()),
+        "the key may only read": Case(EXPORT, set(), options={"key": "another-key", "read_key": ADMIN_KEY}),
+    },
     "not-found": {
         "no such deployment": Case({"domain": "unknown.example.com"}, set()),
         "no such job": Case({**COLLECT, "job_id": "nowhere"}, {"jobId"}),
@@ -106,14 +123,27 @@ FAILED: Final = {
         "a link that cannot be used": Case(agent("pull-request", require_pr="true"), JOB, NO_WEB_ADDRESS),
     },
     "too-few-pages": {
-        "fewer": Case({**EXPORT, **FILES, "min_pages": "13"}, ENDED),
-        "an unknown number": Case({**EXPORT, "min_pages": "1"}, JOB, overriding("read_export", NO_PAGES)),
+        "fewer": Case({**EXPORT, **FILES, "min_pages": "13"}, ENDED, forms=DOMAIN_ONLY),
+        "fewer in the bundle": Case({**EXPORT, **FILES, "min_pages": "14"}, {*JOB, *BUNDLE}, forms=(BY_PROJECT,)),
+        "an unknown number": Case(
+            {**EXPORT, "min_pages": "1"},
+            JOB,
+            overriding("read_export", NO_PAGES),
+            forms=DOMAIN_ONLY,
+        ),
+        "fewer in the bundle than the API counts": Case(
+            {**EXPORT, **FILES, "min_pages": "400"},
+            {*ENDED, *BUNDLE},
+            overriding("read_export", lambda job: {**job, "pageCount": 400}),
+            forms=DOMAIN_ONLY,
+        ),
     },
     "timeout": {"the job takes too long": Case({**EXPORT, "timeout": "1m"}, JOB, options={"export_seconds": 3600})},
     "unavailable": {"the API is down": Case(COLLECT, {"jobId"}, always("read_export", status=503))},
     "bad-response": {
         "a web page at the start": Case(EXPORT, set(), always("start_export", body=PAGE)),
-        "no link": Case(COLLECT, ENDED, always("make_bundle", json={"expiresAt": "x"})),
+        "no link": Case(COLLECT, ENDED, always("make_bundle", json={"expiresAt": "x"}), forms=DOMAIN_ONLY),
+        "a completed job that never has a link": Case(EXPORT, JOB, NEVER_A_LINK, forms=(BY_PROJECT,)),
         "a start that names no job": Case(EXPORT, set(), always("start_export", json={"jobId": ""})),
         "another agent job": Case(
             agent("failed"), {"jobId"}, always("read_agent_job", json={"id": "another", "status": "active"})
@@ -129,32 +159,44 @@ FAILED: Final = {
 """By `failureReason`."""
 
 
+def in_each_form(cases: Mapping[str, Case]) -> list[tuple[str, str]]:
+    """Return the names of the cases with the forms of the export API that they are about."""
+    return [
+        (form, name)
+        for name, case in cases.items()
+        for form in case.forms
+        if form == BY_DOMAIN or case.inputs.get("mode") != "agent"
+    ]
+
+
 def run(action: Action, case: Case) -> tuple[Any, VirtualPlatform]:
     platform = VirtualPlatform(VirtualClock(), pages=12, **case.options)
     case.plan(platform.simulator)
     return action.run(platform, **case.inputs), platform
 
 
-@pytest.mark.parametrize("name", GOOD)
-def test_a_good_run_sets_the_outputs_of_its_mode(action: Action, name: str) -> None:
+@pytest.mark.parametrize(("form", "name"), in_each_form(GOOD))
+def test_a_good_run_sets_the_outputs_of_its_mode(action: Action, form: str, name: str) -> None:
     case = GOOD[name]
 
     ended, _ = run(action, case)
 
     assert (ended.end, ended.errors, len(ended.warnings)) == ((0, None), [], case.warnings), ended.stdout
-    assert {*ended.outputs} == case.outputs | ALWAYS
+    assert {*ended.outputs} == case.outputs_of(form) | ALWAYS
     assert {*ended.result.values()} >= {value for value in ended.outputs.values() if not value.isdecimal() and "[" not in value}
     assert ended.summary.startswith("### ")
 
 
-@pytest.mark.parametrize(("reason", "name"), [(reason, name) for reason, cases in FAILED.items() for name in cases])
-def test_a_failed_run_says_why_everywhere(action: Action, reason: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("reason", "form", "name"), [(reason, *pair) for reason, cases in FAILED.items() for pair in in_each_form(cases)]
+)
+def test_a_failed_run_says_why_everywhere(action: Action, reason: str, form: str, name: str) -> None:
     case = FAILED[reason][name]
 
     ended, platform = run(action, case)
 
     assert ended.end == (1, reason), ended.stdout
-    assert {*ended.outputs} == case.outputs | ALWAYS | {"failureReason"}
+    assert {*ended.outputs} == case.outputs_of(form) | ALWAYS | {"failureReason"}
     assert (ended.result["failureReason"], f"`{reason}`" in ended.summary) == (reason, True)
     assert ended.result["message"].startswith(ended.error.splitlines()[0])
     assert "Traceback" not in ended.stdout

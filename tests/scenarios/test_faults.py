@@ -3,7 +3,7 @@
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from admin_api_simulator import ExportPlan, Fault
 from tests.action import run_virtually
 from tests.archives import KINDS, SMALL_SITE
 from tests.ended import Ended
+from tests.forms import BY_DOMAIN, BY_PROJECT, by_project
 from tests.virtual_platform import API_URL, STORAGE_URL, Sent, Trouble, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
@@ -29,6 +30,7 @@ class Operation(Enum):
     READ_EXPORT = "read export"
     READ_AGENT = "read agent job"
     BUNDLE = "bundle"
+    LINK = "link of a completed job"
     FIRST_BYTE = "download, first byte"
     MIDDLE = "download, middle"
 
@@ -212,6 +214,8 @@ def at_the_api(row: Row, operation: Operation) -> tuple[str, str, str]:
     if nature in {Nature.MISSING_FIELD, Nature.UNUSABLE_FIELD}:
         if operation in {Operation.START, Operation.BUNDLE}:
             return final("bad-response")
+        if operation is Operation.LINK:
+            return temporary("bad-response")  # after 30 s
         return temporary("timeout" if nature is Nature.UNUSABLE_FIELD else "unavailable")
     if is_start and nature not in {Nature.UNREACHED, Nature.NOT_PROCESSED}:
         return final("start-unconfirmed")  # the platform may have started the export
@@ -244,11 +248,13 @@ def at_the_storage(row: Row, operation: Operation) -> tuple[str, str, str]:
     return temporary("download-failed")
 
 
+LINK: Final = f'"bundleUrl": "{STORAGE_URL}/b", "expiresAt": "2026-05-04T15:04:00Z"'
 NORMAL: Final = {
     Operation.START: '{"jobId": "se_1", "status": "queued"}',
-    Operation.READ_EXPORT: '{"status": "completed", "pageCount": 12}',
+    Operation.READ_EXPORT: f'{{"status": "completed", {LINK}}}',
     Operation.READ_AGENT: '{"status": "completed", "prLink": "https://git.example.com/docs/pull/7"}',
-    Operation.BUNDLE: f'{{"bundleUrl": "{STORAGE_URL}/b", "expiresAt": "2026-05-04T15:04:00Z"}}',
+    Operation.BUNDLE: f"{{{LINK}}}",
+    Operation.LINK: f'{{"status": "completed", {LINK}}}',
     Operation.FIRST_BYTE: "",
     Operation.MIDDLE: "",
 }
@@ -261,16 +267,22 @@ class Played:
     def __init__(self, row: Row, operation: Operation, times: int | None) -> None:
         self._row, self._operation, self._left = row, operation, times
         self._has_cut = False
+        self._reads = 0
         self.starts: list[Trouble] = []
         self.count = 0
 
     def __call__(self, sent: Sent) -> Trouble:
-        trouble = self._trouble(operation_of(sent))
-        if operation_of(sent) is Operation.START:
+        operation = operation_of(sent)
+        trouble = self._trouble(operation)
+        if operation is Operation.START:
             self.starts.append(trouble)
         return trouble
 
     def _trouble(self, operation: Operation) -> Trouble:
+        if operation is Operation.READ_EXPORT and self._operation is Operation.LINK:
+            self._reads += 1
+            if self._reads > 1:  # the first one has shown that the job is completed
+                operation = Operation.LINK
         if operation is Operation.FIRST_BYTE and self._operation is Operation.MIDDLE:
             operation = Operation.MIDDLE
             if not self._has_cut:
@@ -290,17 +302,20 @@ def operation_of(sent: Sent) -> Operation:
     return Operation.READ_AGENT if "/agent/" in sent.target else Operation.READ_EXPORT
 
 
-def run_with(played: Played, operation: Operation, times: int | None) -> tuple[Ended, VirtualPlatform]:
+def run_with(played: Played, operation: Operation, times: int | None, form: str) -> tuple[Ended, VirtualPlatform]:
     platform = VirtualPlatform(VirtualClock(), trouble=played, job_ids=["se_1", "se_2"], export_seconds=5, pages=12)
-    platform.simulator.plan_export("docs.example.com", ExportPlan(job_id="se_1", seconds=5, bundle=ARCHIVE))
-    if operation is Operation.BUNDLE:
+    plan = ExportPlan(job_id="se_1", seconds=5, bundle=ARCHIVE)
+    if operation is Operation.LINK:
+        plan = replace(plan, seconds=0, link_seconds=5)
+    platform.simulator.plan_export("docs.example.com", plan)
+    if operation in {Operation.READ_EXPORT, Operation.BUNDLE, Operation.LINK}:
         platform.simulator.script_forever("download", Fault(body=ARCHIVE))
     inputs = {"timeout": "30m", "outage-tolerance": "1m" if times is None else "20m"}
     if operation is Operation.READ_AGENT:
         inputs |= {"mode": "agent", "project-id": "demo-project", "job-id": "agent-pull-request"}
     else:
         inputs |= {"domain": "docs.example.com", "bundle-path": "b.tar.gz", "site-path": "site", "values-file": "v.yaml"}
-    return run_virtually(platform, inputs), platform
+    return run_virtually(platform, by_project(inputs) if form == BY_PROJECT else inputs), platform
 
 
 def check(ended: Ended, end: str, operation: Operation, played: Played) -> Iterator[str]:
@@ -330,13 +345,20 @@ def is_refused(fault: Fault) -> bool:
     return fault.status == 429 or (fault.status == 503 and "Retry-After" in fault.headers)
 
 
-@pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.value)
+REQUESTS: Final = [
+    *((BY_DOMAIN, operation) for operation in Operation if operation is not Operation.LINK),
+    *((BY_PROJECT, operation) for operation in Operation if operation not in {Operation.READ_AGENT, Operation.BUNDLE}),
+]
+"""The requests of a run with each form of the export API."""
+
+
+@pytest.mark.parametrize(("form", "operation"), REQUESTS, ids=lambda value: str(getattr(value, "value", value)))
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_a_run_ends_as_the_interface_says(row: Row, operation: Operation) -> None:
+def test_a_run_ends_as_the_interface_says(row: Row, operation: Operation, form: str) -> None:
     for times, end in zip(TIMES, expected(row, operation), strict=True):
         played = Played(row, operation, times)
 
-        ended, platform = run_with(played, operation, times)
+        ended, platform = run_with(played, operation, times, form)
 
         assert (ended.reason or OK, [*check(ended, end, operation, played)]) == (end, []), f"{times} times\n{ended.stdout}"
         assert platform.clock.elapsed < MAX_SECONDS

@@ -15,6 +15,7 @@ from docs_platform_action.signals import SignalHandler, Work
 from tests.action import Action
 from tests.archives import SEVEN_ZIP
 from tests.ended import Ended
+from tests.forms import BOTH_FORMS, BY_DOMAIN
 from tests.virtual_platform import VirtualPlatform
 from tests.virtual_time import VirtualClock
 
@@ -46,7 +47,8 @@ def export(action: Action, platform: VirtualPlatform, domains: list[str], **inpu
     return action.run(platform, domain="\n".join(domains), **inputs)
 
 
-def test_of_a_hundred_each_ends_on_its_own(action: Action) -> None:
+@BOTH_FORMS
+def test_of_a_hundred_each_ends_on_its_own(action: Action, form: str) -> None:
     platform = VirtualPlatform(VirtualClock(), export_seconds=60, pages=12)
     simulator, count = platform.simulator, platform.simulator.count
     simulator.script("start_export", Fault(status=422), domain="rejected.example.com")
@@ -66,13 +68,14 @@ def test_of_a_hundred_each_ends_on_its_own(action: Action) -> None:
     assert {path.name for path in (action.workspace / "sites").iterdir()} == {*GOOD}
     for domain in GOOD:
         row = rows(ended)[domain]
-        assert (row["status"], row["pageCount"], row["message"]) == ("completed", 12, None)
+        assert (row["status"], row["pageCount"], row["message"]) == ("completed", 12 if form == BY_DOMAIN else None, None)
+        assert row["projectId"] == (None if form == BY_DOMAIN else domain.removesuffix(".example.com"))
         assert f"/{row['jobId']}/" in row["bundleUrl"]
         assert domain in (action.workspace / row["sitePath"] / "index.html").read_text()
         assert row["bundleUrl"] in (action.workspace / row["valuesFile"]).read_text()
         assert 60 <= row["durationSeconds"] < platform.clock.elapsed
     assert {count("start_export", domain=domain) for domain in HUNDRED} == {1}
-    assert {domain for domain in HUNDRED if count("make_bundle", domain=domain)} == {*GOOD, "damaged.example.com"}
+    assert {domain for domain in HUNDRED if count("download", domain=domain)} == {*GOOD, "damaged.example.com"}
     # the job whose start got no response runs, too, but nothing waits for it
     assert simulator.max_concurrent_jobs in {MAX_PARALLEL, MAX_PARALLEL + 1}
     times = sorted(request.at for request in simulator.requests if request.operation != "download")
@@ -88,6 +91,7 @@ def test_many_failures_are_counted_in_the_last_annotation(action: Action, failur
 
 
 class TestLimitOfStarts:
+    @BOTH_FORMS
     def test_starts_wait_for_room_while_other_jobs_run_however_long_that_takes(self, action: Action) -> None:
         platform = VirtualPlatform(VirtualClock(), export_seconds=600, max_jobs=3)
 
@@ -115,6 +119,7 @@ class Interrupted(SignalHandler):
         return signal.SIGTERM
 
 
+@BOTH_FORMS
 def test_a_cancel_ends_all_and_keeps_what_is_known_of_each(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.action.InProcessHandler", Interrupted)
     platform = VirtualPlatform(VirtualClock(), export_seconds=3600)

@@ -10,8 +10,11 @@ from admin_api_simulator import ExportPlan
 from admin_api_simulator.site import SiteChange, build_archive
 from tests.action import Action
 from tests.ended import Ended
+from tests.forms import BOTH_FORMS
 from tests.virtual_platform import VirtualPlatform
 from tests.virtual_time import VirtualClock
+
+pytestmark = BOTH_FORMS
 
 DOMAIN: Final = "docs.example.com"
 PATHS: Final = {"site_path": "next/{domain}", "manifest_path": "next.{domain}.manifest", "compare_with": "{domain}.manifest"}

@@ -41,6 +41,8 @@ PLAN: Final = {"site_path": "site", "compare_with": "published.manifest"}
 UNPACK: Final = {"mode": "unpack", "bundle_path": "notes.txt", "bundle_sha256": "0" * 64, "site_path": "site"}
 AGENT: Final = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
 SEVERAL: Final = {"domain": "a.example.com\nb.example.com"}
+PROJECT: Final = {"project_id": "docs"}
+PROJECTS: Final = {"project_id": "a.example.com: 65\nb.example.com: 66"}
 HTML: Final[dict[str, Any]] = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
 PROXY: Final = {"HTTPS_PROXY": "http://proxy.example.com:3128"}
 
@@ -61,6 +63,13 @@ INPUTS: Final[tuple[Inputs, ...]] = (
     *({"wait": "x"}, {"start_options": "{"}, {"start_options": '{"domain": "other.example.com"}'}),
     *({"max_parallel": "0"}, {"min_pages": "0"}, {"poll_interval": "45s"}),
     {"job_id": "aj_1", "project_id": "prj_1"},
+    *(
+        {"domain": "", "project_id": text}
+        for text in ("A: 65\n66", "A: 65\na: 66", "A: 65\nB: 65", "65, 66", "65\0", "../a: 65", "- A: 65")
+    ),
+    *({"domain": "", "project_id": f"docs.example.com{rest}"} for rest in ("", ":", ":65")),
+    *({**PROJECTS}, {**PROJECT, **SEVERAL}, {"project_id": "A: 65"}, {**COLLECT, **PROJECTS, "domain": ""}),
+    *({**AGENT, "project_id": "A: 65"}, {**PROJECT, "min_pages": "100"}),
     {"commit": "main"},
     {**COLLECT, **SEVERAL},
     {**UNPACK, "bundle_path": "missing.tar.gz", "bundle_sha256": "sha256:0"},
@@ -89,6 +98,12 @@ START: Final = (
     Fault(cut="before_response"),
     Fault(json={"id": "se_1"}),
     Fault(json={"jobId": f"se_{ADMIN_KEY}"}),
+)
+START_BY_PROJECT: Final = (
+    Fault(status=403, json={}),
+    *(Fault(status=404, json={"error": text}) for text in ("no such endpoint", "project not found")),
+    Fault(status=409, json={"error": "An export of this deployment is running.", "jobId": "se_9"}),
+    Fault(status=409, json={}),
 )
 READ: Final = (
     *(Fault(status=404), Fault(status=503, json={}), Fault(**HTML), Fault(json={"jobId": "export-finished"})),
@@ -265,7 +280,10 @@ def _of_github(runs: Runs) -> Iterator[ActionError]:
 
 def _of_the_api(runs: Runs) -> Iterator[ActionError]:
     yield from (runs.faulty("start_export", fault, EXPORT) for fault in START)
+    yield from (runs.faulty("start_export", fault, {**PROJECT, "domain": ""}) for fault in START_BY_PROJECT)
     yield from (runs.faulty("read_export", fault, COLLECT) for fault in READ)
+    yield runs.faulty("read_export", Fault(status=404, json={"error": "not in this project"}), {**COLLECT, **PROJECT})
+    yield runs.faulty("read_export", Fault(json={"status": "completed"}), {**COLLECT, **PROJECT})
     yield from (runs.faulty("read_agent_job", fault, AGENT) for fault in (Fault(status=403, json={}), Fault(status=404)))
     yield from (
         runs.faulty("make_bundle", fault, COLLECT) for fault in (Fault(status=202), Fault(status=409, json={}), Fault(json={}))

@@ -52,6 +52,16 @@ RUNS: Final = {
         inputs={**SITE, "bundle-path": "docs.tar.gz", "values-file": "values.yaml"},
         options={"export_seconds": 80, "job_ids": ["se_1"]},
     ),
+    "A project": Run(
+        inputs={"project-id": "docs.example.com: docs", "site-path": "site"},
+        options={"export_seconds": 80, "job_ids": ["se_1"]},
+        with_summary=True,
+    ),
+    "Two projects": Run(
+        inputs={"project-id": "Guides: guides\nAPI: private"},
+        options={"export_seconds": 60, "job_ids": ["se_1"]},
+        with_summary=True,
+    ),
     "The platform and the storage have an outage": Run(inputs=SITE, plan=_troubled, options={"asset_bytes": 2 * 1024**2}),
     "A merged commit, without waiting": Run(
         inputs={**EXPORT, "commit": COMMIT, "github-token": DEFAULT_TOKEN, "deployment-creator": CREATOR, "wait": "false"},

@@ -1,6 +1,7 @@
-"""The administrative API's four operations, with retries.
+"""The administrative API's operations, with retries.
 
-Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
+Source: the API's description (`docs/admin-api.openapi.yaml`). What differs between its two forms of
+exports is in `by_domain` and `by_project`.
 """
 
 import math
@@ -8,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Generic, TypeVar
-from urllib.parse import quote
 
 from ..clock import Clock
 from ..errors import IN_FRONT, NETWORK, UNREACHABLE, ActionError, BadResponse, StartUnconfirmed, Unavailable, UnknownHost
@@ -22,13 +22,14 @@ from ..http.trust import UnusableServerError
 from ..job import Job
 from ..models import API, AgentJob, Bundle, ExportJob, read_started
 from ..text import format_approx, format_seconds
-from .answers import Answer, Call
+from .answers import Answer
+from .by_domain import ByDomain
+from .by_project import ByProject
+from .calls import Call, ExportForm, path_segment, settles_at
 
 T = TypeVar("T")
 
-BUNDLE_TIMEOUTS: Final = Timeouts(idle_seconds=300.0, total_seconds=300.0)  # the platform packs the bundle before it responds
 UNKNOWN_HOST_SECONDS: Final = 30.0  # how long a name that does not exist is looked up again before it is probably mistyped
-SETTLING_SECONDS: Final = 30.0  # how long a job may be unknown to some of the platform's servers
 RECHECK_SECONDS: Final = 1.0  # how often a start that waits checks whether the platform has room for it
 
 
@@ -65,17 +66,19 @@ class AdminApi:
     has_answered: bool = False  # with a successful response
 
     def start_export(self, job: Job, options: Mapping[str, object]) -> Unannounced[None]:
-        """Start a static export of a job's domain, and record in the job that it has started.
+        """Start a static export of a job's site, and record in the job that it has started.
 
         The caller announces the result once it has written the job's id: a log may block.
         """
-        request = Request(method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain})
+        form = _form_of(job)
+        request = form.start(job, options)
         self.start_requests[job] = request
         call = Call(
             job=job,
             action="start exports",
             request=request,
             read=partial(self._record_start, job=job),
+            form=form,
             is_start=True,
         )
         return self._send(call)
@@ -86,25 +89,39 @@ class AdminApi:
 
     def read_export(self, job: Job, *, deadline: float) -> ExportJob:
         """Return the status of an export job."""
-        request = Request(method="GET", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}")
-        call = Call(job=job, action="read exports", request=request, read=ExportJob.from_json, deadline=deadline)
-        return self.send(replace(call, temporary_until={404: _settles_at(job)}))
+        form = _form_of(job)
+        call = Call(
+            job=job,
+            action="read exports",
+            request=form.status(job),
+            read=form.read_status,
+            form=form,
+            temporary_until={404: settles_at(job)},
+            deadline=deadline,
+        )
+        reading = self.send(call)
+        if reading.link is not None:
+            self.client.redactor.add_link(reading.link.url)
+        return reading
 
-    def make_bundle(self, job: Job) -> Bundle:
-        """Pack a completed export, or make a new link to its bundle."""
-        request = Request(method="POST", url=f"/v1/static-export/jobs/{_path_segment(job.job_id)}/bundle")
-        temporary = {404: _settles_at(job), 202: math.inf, 409: math.inf}  # 202, 409: the platform is still packing
-        call = Call(job=job, action="download exports", request=request, read=Bundle.from_json, timeouts=BUNDLE_TIMEOUTS)
-        link = self.send(replace(call, temporary_until=temporary))
+    def make_link(self, job: Job) -> Bundle:
+        """Make a new link to the bundle of a completed export."""
+        link = self.send(_form_of(job).link(job, self.clock.monotonic()))
         self.client.redactor.add_link(link.url)
         return link
 
     def read_agent_job(self, job: Job, *, deadline: float) -> AgentJob:
         """Return the status of an agent job."""
-        request = Request(method="GET", url=f"/v2/agent/{_path_segment(job.project_id)}/job/{_path_segment(job.job_id)}")
-        read = partial(AgentJob.from_json, job_id=job.job_id)
-        call = Call(job=job, action="read agent jobs", request=request, read=read, deadline=deadline)
-        return self.send(replace(call, temporary_until={404: _settles_at(job)}))
+        path = f"/v2/agent/{path_segment(job.project_id)}/job/{path_segment(job.job_id)}"
+        call = Call(
+            job=job,
+            action="read agent jobs",
+            request=Request(method="GET", url=path),
+            read=partial(AgentJob.from_json, job_id=job.job_id),
+            temporary_until={404: settles_at(job)},
+            deadline=deadline,
+        )
+        return self.send(call)
 
     def announce(self, answered: Unannounced[T]) -> None:
         """Announce the end of a request, and of the outage before it."""
@@ -261,9 +278,9 @@ class AdminApi:
         first = self.started_jobs.setdefault(job_id, job)
         if first is not job:
             raise BadResponse(
-                f"the platform returned the same job for {first.domain} and this domain",
+                f"the platform returned the same job for {first.site} and this site",
                 cause=IN_FRONT["cause"],
-                remedy="Check the dashboard for an export of this domain, and report this to the platform.",
+                remedy="Check the dashboard for an export of this site, and report it to the platform.",
             )
         job.record_start(job_id, status, self.clock.monotonic())
 
@@ -273,11 +290,6 @@ def _is_limit(call: Call[T], error: TransientError) -> bool:
     return call.is_start and error.status == 429
 
 
-def _settles_at(job: Job) -> float:
-    """Return until when a 404 is temporary: for a while after this run started the job, or began to wait for it."""
-    return -math.inf if job.waiting_since is None else job.waiting_since + SETTLING_SECONDS
-
-
-def _path_segment(identifier: str | None) -> str:
-    # slashes are encoded too, and the dots of `.` and `..`
-    return "%2E" * len(identifier) if identifier in {".", ".."} else quote(str(identifier), safe="")
+def _form_of(job: Job) -> ExportForm:
+    """Return the form of the export API: only the workflow knows it, and says so with `project-id`."""
+    return ByDomain() if job.project_id is None else ByProject()

@@ -3,8 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from .. import errors
@@ -12,9 +12,8 @@ from ..errors import ActionError, Advice, BadResponse
 from ..http.api_client import ApiClient, ApiResponse
 from ..http.faults import format_status
 from ..http.retry import TEMPORARY_STATUSES, TransientError
-from ..http.transport import Request, Timeouts
-from ..job import Job, inputs_to_collect
 from ..models import read_error, read_job_id, reasons_in
+from .calls import Call, ExportForm
 
 T = TypeVar("T")
 
@@ -45,21 +44,6 @@ MEANINGS: Final[Mapping[int, Meaning]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call(Generic[T]):
-    """One operation of the API. Times are on the clock's `monotonic`."""
-
-    job: Job
-    action: str  # in a few words, such as "start exports"
-    request: Request
-    # raises `ValueError` if the response's JSON object is invalid, `BadResponse` if no retry can help
-    read: Callable[[Mapping[str, object]], T]
-    is_start: bool = False  # sent again only if the platform surely did not process it
-    temporary_until: Mapping[int, float] = field(default_factory=dict)  # until when to retry a status that is normally final
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    deadline: float = math.inf  # when to make the last attempt
-
-
-@dataclass(frozen=True, kw_only=True)
 class Answer(Generic[T]):
     """The response to a call. `base-url` is not blamed once the API `has_answered` well in this run."""
 
@@ -77,7 +61,7 @@ class Answer(Generic[T]):
         if is_foreign:
             temporary_until = math.inf if self.has_answered and not call.is_start else -math.inf
         if temporary_until <= now and is_success:
-            return self._read_success()
+            return self._read_success(now)
         was_rejected = is_rejection or status == 429 or (status == 503 and response.retry_after_seconds is not None)
         call.request.maybe_processed = not was_rejected
         if temporary_until <= now or (self._extra_version and self._is_wrong_base_url):
@@ -108,7 +92,7 @@ class Answer(Generic[T]):
         is_missing = reports_missing_endpoint(self.response.body, or_name=bool(self._extra_version))
         return self.response.status in {404, 405} and not self.has_answered and is_missing
 
-    def _read_success(self) -> T:
+    def _read_success(self, now: float) -> T:
         call, response, body = self.call, self.response, self.response.body
         problem = f"the response is not a JSON object ({response.description})"
         advice = errors.IN_FRONT if self.has_answered else errors.NOT_THE_API
@@ -120,6 +104,7 @@ class Answer(Generic[T]):
                     result = call.read(body)
                 except ValueError as error:
                     problem = str(error)
+                    advice = call.invalid_advice or advice
                 else:
                     call.request.maybe_processed = False  # it was, and the result is known
                     return result
@@ -127,8 +112,9 @@ class Answer(Generic[T]):
             reason = "the server returned a web page, not the API's JSON"
             raise self._wrong_base_url(BadResponse, reason, cause="That is often the dashboard's address.")
         returned = f"The API returned {response.status}, but {problem}"
-        if advice is not errors.ECHOED_KEY and (call.request.method == "GET" or not isinstance(body, dict)):
-            raise TransientError(returned, advice=advice)
+        may_change = call.request.method == "GET" and now < call.invalid_until
+        if advice is not errors.ECHOED_KEY and (may_change or not isinstance(body, dict)):
+            raise TransientError(returned, advice=advice, retry_until=call.invalid_until)
         details = [f"{returned}."]
         if call.is_start:
             came = "" if advice is errors.ECHOED_KEY else f"The response was: {json.dumps(body, ensure_ascii=False)[:300]}"
@@ -137,10 +123,13 @@ class Answer(Generic[T]):
         raise BadResponse(summary, details=tuple(filter(None, details)), **advice)
 
     def _final_error(self) -> ActionError:
-        status, body, is_start, job = self.response.status, self.response.body, self.call.is_start, self.call.job
+        status = self.response.status
         kind, summary, _ = MEANINGS.get(status, Meaning())
-        resource = "domain" if is_start else "job or the project" if job.is_agent_job else "job"
-        summary = summary.format(status=format_status(status), action=self.call.action, resource=resource)
+        summary = summary.format(
+            status=format_status(status),
+            action=self.call.action,
+            resource=self._resource,
+        )
         in_front = errors.IN_FRONT if self.has_answered else errors.WRONG_ADDRESS
         if status < 400:
             not_followed = "The redirect was not followed: the admin key is sent only to the API's own address."
@@ -151,44 +140,88 @@ class Answer(Generic[T]):
             return BadResponse(summary, details=(not_followed,), **in_front)
         if self._is_wrong_base_url:
             version = f"Remove `{self._extra_version}` from `base-url`: the action adds it." if self._extra_version else ""
-            return self._wrong_base_url(kind, f"{self.client.base_url} has no such endpoint ({status})", remedy=version)
+            return self._wrong_base_url(
+                kind, f"the server at {self.client.base_url} has no such endpoint ({status})", remedy=version
+            )
         if self.response.is_web_page:
             return kind(f"the API returned a web page instead of JSON, {format_status(status)}", **in_front)
-        if status == 409 and is_start:
-            cause = "Another workflow run or a dashboard user started it."
-            running = read_job_id(body) or (read_job_id(body.get("error")) if isinstance(body, dict) else None)
-            inputs = f"`{inputs_to_collect(running)}`" if running else f"`{inputs_to_collect('ID')}` (the dashboard shows the ID)"
-            remedy = f"Run the workflow again when it has ended, or collect it with {inputs}."
-            summary = "an export of this domain is already running on the platform (409)"
-            return kind(summary, details=self._quotes, cause=cause, remedy=remedy)
+        form = self.call.form
+        if status == 403:
+            return self._forbidden(summary)
+        if status == 409 and self.call.is_start and form is not None:
+            return self._already_running(form)
         if status == 404:
             return self._not_found(summary)
         return kind(summary, details=self._quotes)
 
+    @property
+    def _resource(self) -> str:
+        """What a 404 is about."""
+        call = self.call
+        if call.form is not None and call.is_start:
+            return call.form.resource
+        return "job" if call.job.project_id is None else "job or the project"
+
+    def _forbidden(self, summary: str) -> ActionError:
+        scope = "read" if self.call.request.method == "GET" else "write"
+        lacks = f"key lacks the scope `{scope}`, or this runner's address is not on the key's list."
+        form = self.call.form
+        if form is None or not self.call.is_start:
+            return errors.Forbidden(summary, details=self._quotes, cause=f"The {lacks}")
+        kind = errors.Forbidden if form.is_403_about_key else errors.ForbiddenSite
+        return kind(
+            "the platform refused to start the export (403)",
+            details=self._quotes,
+            cause=f"{form.not_enabled}, the {lacks}",
+        )
+
+    def _already_running(self, form: ExportForm) -> ActionError:
+        body, job = self.response.body, self.call.job
+        running = read_job_id(body)
+        if running is None and isinstance(body, dict):
+            running = read_job_id(body.get("error"))
+        inputs = f"`{job.inputs_to_collect_as(running or 'ID')}`"
+        where = "" if running else " (the dashboard shows the ID)"
+        return errors.Rejected(
+            f"an export of this {form.resource} is already running on the platform (409)",
+            details=self._quotes,
+            cause="Another workflow run or a dashboard user started it.",
+            remedy=f"Run the workflow again when it has ended, or collect it with {inputs}{where}.",
+        )
+
     def _not_found(self, summary: str) -> ActionError:
-        job = self.call.job
-        cause = "The job ID is wrong, or the platform has deleted the job."
-        remedy = "Compare the ID with the dashboard. To export again, use `mode: export` without `job-id`."
-        if self.call.is_start:
-            cause = "The domain is mistyped, no longer deployed, or belongs to another organization than the key."
-            remedy = "Compare `domain` with the dashboard."
+        job, form = self.call.job, self.call.form
+        cause = "`job-id` or `project-id` is wrong, or the platform has deleted the job."
+        remedy = "Compare both with the dashboard."
+        if self.call.is_start and form is not None:
+            cause, remedy = form.unknown_site["cause"], form.unknown_site["remedy"]
+            if not self.has_answered:
+                remedy = f"{remedy} {form.other_form}."
         elif job.has_ended:
             summary, cause = f"the completed export {job.job_id} was deleted (404)", ""
             remedy = "Export again."
         elif self.has_answered:
             summary, cause = f"the platform no longer knows the job {job.job_id} (404)", "The platform has deleted or lost it."
             remedy = f"Check the dashboard. If the job is there, use `{job.inputs_to_collect}`. If not, start another one."
-        elif job.is_agent_job:
-            cause = "`job-id` or `project-id` is wrong, or the platform has deleted the job."
-            remedy = "Compare both with the dashboard."
+        elif form is not None:
+            cause, remedy = form.unknown_job["cause"], form.unknown_job["remedy"]
         return errors.NotFound(summary, details=self._quotes, cause=cause, remedy=remedy)
 
     def _wrong_base_url(self, kind: type[ActionError], reason: str, cause: str = "", remedy: str = "") -> ActionError:
+        """Return the failure of a request that the API did not answer.
+
+        `base-url` is wrong, or the platform has the other form of the export API.
+        """
         details = self._quotes or (f"The response is not the API's JSON ({self.response.description}).",)
         cause = cause or "The address or its path prefix is wrong, or it is the dashboard's address."
-        remedy = f"{remedy or 'Look up the API address in the platform documentation.'} The request went to "
-        remedy += f"{self.client.base_url}{self.call.request.url}."
-        return kind(f"`base-url` is probably wrong: {reason}", details=details, cause=cause, remedy=remedy)
+        remedy = remedy or "Look up the API address in the platform documentation."
+        summary = f"`base-url` is probably wrong: {reason}"
+        if (form := self.call.form) is not None:
+            summary = reason
+            cause = f"{form.other_cause}. Or `base-url` is not the API's address."
+            remedy = f"{form.other_form}. Otherwise, {remedy[:1].lower()}{remedy[1:]}"
+        remedy = f"{remedy} The request went to {self.client.base_url}{self.call.request.url}."
+        return kind(summary, details=details, cause=cause, remedy=remedy)
 
 
 def reports_missing_endpoint(body: object, *, or_name: bool = False) -> bool:

@@ -189,13 +189,19 @@ class Delivery:
         self._end_download(stream)
 
     def _check_pages(self, tree: Tree) -> None:
-        # the export has checked the API's page count already, and removed `min_pages` if there was one
-        if self.settings.min_pages is not None and tree.html_files < self.settings.min_pages:
-            html_files = pluralize(tree.html_files, "`.html` file")
-            raise TooFewPages(
-                f"the bundle has {html_files}, fewer than `min-pages` ({self.settings.min_pages:,})",
-                details=("They were counted because the API reported no `pageCount`. Nothing was published.",),
-            )
+        min_pages = self.settings.min_pages
+        if min_pages is None or tree.html_files >= min_pages:
+            return
+        html_files = pluralize(tree.html_files, "`.html` file")
+        details = ["Nothing was published."]
+        if self.job.page_count is not None:
+            pages = pluralize(self.job.page_count, "page")
+            fact = f"The API reported {pages}, so the bundle may be incomplete, or another site's."
+            details.insert(0, fact)
+        raise TooFewPages(
+            f"the bundle has {html_files}, fewer than `min-pages` ({min_pages:,})",
+            details=tuple(details),
+        )
 
     def _plan(self, files: Mapping[bytes, bytes]) -> None:
         """Compare the site with the published one, before anything but the changes is published. Raises `TooManyRemoved`."""
@@ -231,7 +237,7 @@ class Delivery:
         job, events, old = self.job, self.context.events, self.job.link
         events.noted(job, f"The bundle link {_expiry(job, self.context)}. Making a new link.")
         try:
-            job.link = self.context.api.make_bundle(job)
+            job.link = self.context.api.make_link(job)
             events.link_made(job)
             if job.delivered.values_file is not None and self.settings.values_file is not None:
                 self._write_values(self.settings.values_file)

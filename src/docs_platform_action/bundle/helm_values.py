@@ -29,11 +29,11 @@ def values_text(job: Job, version: str | None, now: datetime) -> str:
     if version is not None:
         export["version"] = _Text(version)
     values = yaml.dump({"staticExport": export}, Dumper=_Dumper, width=float("inf"), allow_unicode=False, sort_keys=False)
-    domain = f" of {job.domain}" if job.domain is not None else ""
+    site = f" of {job.site}" if job.site is not None else ""
     until = f"{link.expires:%Y-%m-%d %H:%M:%S} UTC" if link.expires is not None else link.expires_at
     expiry = f" The link {'is valid until' if job.link_seconds(now) > 0 else 'expired at'} {until}." if until is not None else ""
     comment = (
-        f"Static export{domain}, job {job.job_id}.{expiry}",
+        f"Static export{site}, job {job.job_id}.{expiry}",
         f"To get a new link, run the action with {job.inputs_to_collect}",
     )
     lines = [f"# {line.encode('unicode_escape').decode('ascii')}".rstrip() for line in comment]

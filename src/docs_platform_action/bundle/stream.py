@@ -46,7 +46,7 @@ class ResumeError(DownloadFailed):
 class BundleStream(io.RawIOBase):
     """The bundle of a job that has a link, from its first byte to its last. `archive` gets the same bytes.
 
-    Whatever reads it raises `ResumeError`, `DownloadFailed`, `Cancelled` and the errors of `AdminApi.make_bundle`.
+    Whatever reads it raises `ResumeError`, `DownloadFailed`, `Cancelled` and the errors of `AdminApi.make_link`.
     """
 
     def __init__(self, job: Job, context: Context, archive: Staged | None = None) -> None:
@@ -129,7 +129,7 @@ class BundleStream(io.RawIOBase):
     def _connect(self) -> Response:
         """Request the missing bytes, and return the response that has them."""
         if self._needs_link:
-            self._job.link = self._context.api.make_bundle(self._job)
+            self._job.link = self._context.api.make_link(self._job)
             self._events.link_made(self._job)
             self._needs_link = False
         assert self._job.link is not None  # noqa: S101  # a job with a bundle to download has a link; for the type checker

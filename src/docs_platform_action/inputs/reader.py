@@ -11,11 +11,20 @@ from typing import Any, Final, TypeVar
 
 from ..errors import DENIED, DENIED_BY, InvalidInput
 from ..redaction import Redactor
-from ..text import as_sentence, join_errors, join_names
+from ..text import as_sentence, join_errors, join_names, quoted
 from .paths import PLACEHOLDER, load_certificates, load_manifest, overlaps, readable, resolve_each, writable
-from .settings import CommitSettings, DeliverySettings, JobSettings, Mode, OutputPath, Settings, WaitSettings
+from .settings import (
+    CommitSettings,
+    DeliverySettings,
+    JobSettings,
+    Mode,
+    OutputPath,
+    Project,
+    Settings,
+    WaitSettings,
+)
 from .table import COMPARE_WITH, DEFAULTS, INPUTS, TARGETS
-from .validators import trimmed
+from .validators import EXAMPLE, trimmed
 
 T = TypeVar("T")
 MAX_EDITS: Final = 2  # in a misspelled name, and at most a third of the right name's length
@@ -70,13 +79,22 @@ class Reader:
             raise self._failure()
         self._warn_of_no_effect()
         values, jobs = self._values, []
-        for number, domain in enumerate(values["domain"] or [None]):
+        for number, (domain, project_id) in enumerate(self._sites):
             paths = {name: values[name] and values[name][number] for name in (*TARGETS, COMPARE_WITH)}
-            own = {**values, "domain": domain, **paths}
+            own = {**values, "domain": domain, "project-id": project_id, **paths}
             own["waiting"], own["delivery"] = _filled(WaitSettings, own), _filled(DeliverySettings, own)
             jobs.append(_filled(JobSettings, own))
         deployment = _filled(CommitSettings, {**values, **self._runner}) if values["commit"] else None
         return _filled(Settings, {**values, "jobs": tuple(jobs), "deployment": deployment})
+
+    @property
+    def _sites(self) -> list[tuple[str | None, str | None]]:
+        """The name of each site, and its project."""
+        domains: Sequence[str | None] = self._values.get("domain") or [None]
+        projects: Sequence[Project] = self._values.get("project-id") or []
+        if not projects:
+            return [(domain, None) for domain in domains]
+        return [(project.label or domains[0], project.project_id) for project in projects]
 
     @property
     def _checks_delivery(self) -> bool:
@@ -116,7 +134,10 @@ class Reader:
             modes = [values["mode"]] if "mode" in values else [*Mode]  # of an unknown mode, every input is read
             text = self._text(row.name) if any(mode in row.modes for mode in modes) else row.default
             with self._reporting(row.name):
-                if not text and all(mode in row.required_in for mode in modes) and row.name not in dict(self._errors):
+                is_required = all(mode in row.required_in for mode in modes)
+                if row.unless and self._is_set(row.unless):
+                    is_required = False
+                if not text and is_required and row.name not in dict(self._errors):
                     raise ValueError(". ".join(filter(None, [f"missing; mode `{modes[0]}` requires it", row.hint])))
                 if row.name != "admin-key" and self._redactor.has_key(text):
                     raise ValueError("contains the admin key, which belongs only in `admin-key`")
@@ -138,6 +159,7 @@ class Reader:
             error = f"lists {len(domains)} domains, but mode `{mode}` delivers one bundle; set one domain, or none"
             errors.append(("domain", error))
             values["domain"] = domains[:1]
+        self._check_projects(mode, domains, values.get("project-id") or [])
         if mode == Mode.EXPORT and self._is_set("commit"):
             for name, usual in (("github-token", "`${{ github.token }}`"), ("deployment-creator", "`docs-platform[bot]`")):
                 if not self._is_set(name):
@@ -149,16 +171,43 @@ class Reader:
             if row.needs and values.get(row.name) and not self._is_set(row.needs):
                 errors.append((row.name, f"has no effect without `{row.needs}`; set both, or remove `{row.name}`"))
 
+    def _check_projects(self, mode: Mode | None, domains: Sequence[str], projects: Sequence[Project]) -> None:
+        """Check `project-id` together with the mode, `domain` and `min-pages`."""
+        if not projects:
+            return
+        values, errors = self._values, self._errors
+        label = projects[0].label
+        if mode in {Mode.COLLECT, Mode.AGENT} and len(projects) > 1:
+            count = len(projects)
+            error = f"lists {count} projects, but mode `{mode}` is about one job; set one project"
+            errors.append(("project-id", error))
+            values["project-id"] = projects[:1]
+        elif mode == Mode.AGENT and label is not None:
+            error = f"has a label, which mode `agent` does not use; write {projects[0].project_id}"
+            errors.append(("project-id", error))
+        elif domains and (len(projects) > 1 or len(domains) > 1):
+            error = "with several sites, `project-id` names them all; write each domain before its project"
+            errors.append(("domain", f"{error}, {EXAMPLE}, and remove `domain`"))
+        elif domains and label is not None:
+            error = f"names the site, but so does the label {quoted(label)} in `project-id`; remove one"
+            errors.append(("domain", error))
+        if mode == Mode.AGENT or not self._checks_delivery:
+            return
+        if values.get("min-pages") and not self._is_set("site-path"):
+            error = "needs `site-path` with `project-id`, because such an export reports no number of pages"
+            errors.append(("min-pages", f"{error}; set both, or remove `min-pages`"))
+
     def _resolve_paths(self, roots: Sequence[Path], env_file: Path | None) -> None:
         """Replace the paths to write to by those of each domain, and the path of the certificates by the certificates."""
         values, found = self._values, dict[str, Sequence[OutputPath]]()
         if env_file is not None:  # a link at the path itself is replaced
             folder = Path(os.path.realpath(env_file.parent))
             found[ENV_FILE] = [OutputPath(path=folder / env_file.name, root=folder, name=str(env_file))]
-        domains = values.get("domain") or [None]
+        domains = [domain for domain, _ in self._sites]
         for name in filter(values.get, (*TARGETS, COMPARE_WITH)):
             path = values[name]
-            if "domain" not in values and PLACEHOLDER in path:  # it is not known yet
+            is_named = "domain" in values and "project-id" in values
+            if PLACEHOLDER in path and not is_named:
                 continue
             with self._reporting(name):
                 if name != COMPARE_WITH:

@@ -20,6 +20,14 @@ PLATFORM_MODES: Final = (Mode.EXPORT, Mode.COLLECT, Mode.AGENT)  # those that ne
 
 
 @dataclass(frozen=True, kw_only=True)
+class Project:
+    """A project of the platform. `label` is what people call its site."""
+
+    project_id: str
+    label: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class OutputPath:
     """Where to write something. `root` is the folder above it that outlives the container, `name` the path for later steps."""
 
@@ -68,7 +76,7 @@ class DeliverySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class JobSettings:
-    """What to do about one job. `job_id` is that of a job that exists already."""
+    """What to do about one job. `domain` may be a label. `job_id` is that of an existing job."""
 
     mode: Mode
     waiting: WaitSettings

@@ -7,7 +7,15 @@ from typing import Final
 
 from . import validators
 from .settings import PLATFORM_MODES, Mode
-from .validators import parse_boolean, parse_duration, parse_identifier, parse_path, parse_whole_number
+from .validators import (
+    parse_boolean,
+    parse_domains,
+    parse_duration,
+    parse_identifier,
+    parse_path,
+    parse_projects,
+    parse_whole_number,
+)
 
 
 @dataclass(frozen=True)
@@ -20,6 +28,7 @@ class Input:
     _: KW_ONLY
     default: str = ""
     required_in: Sequence[Mode] = ()
+    unless: str = ""  # another input, with which it is not required
     hint: str = ""  # what to do if it is missing
     needs: str = ""  # another input, without which it is refused
     is_about_delivery: bool = False  # no effect with `wait: false`
@@ -33,6 +42,8 @@ EMPTY_KEY: Final = (
     "requests from forks, Dependabot (which has its own), workflows called without `secrets: inherit`"
 )
 EMPTY_OUTPUT: Final = "The output it comes from may be empty: check its name, its step, and the `outputs` of its job"
+BY_PROJECT: Final = "If your platform exports projects, set `project-id` instead"
+PROJECT_ID: Final = "Copy it from the dashboard's API keys page"
 MAX_PARALLEL: Final = 100
 COMMIT: Final = partial(validators.parse_hexadecimal, what="a full SHA, such as `${{ github.sha }}`", digits=40)
 SHA256: Final = partial(validators.parse_hexadecimal, what="a SHA-256, such as the output `bundleSha256`", digits=64)
@@ -44,9 +55,9 @@ INPUTS: Final = (
     Input("mode", validators.parse_mode, ALL, default=Mode.EXPORT),
     Input("base-url", validators.parse_base_url, PLATFORM_MODES, required_in=PLATFORM_MODES),
     Input("admin-key", validators.parse_key, PLATFORM_MODES, required_in=PLATFORM_MODES, hint=EMPTY_KEY),
-    Input("domain", validators.parse_domains, SITE, required_in=EXPORT),
+    Input("domain", parse_domains, SITE, required_in=EXPORT, unless="project-id", hint=BY_PROJECT),
+    Input("project-id", parse_projects, PLATFORM_MODES, required_in=AGENT, hint=PROJECT_ID),
     Input("job-id", parse_identifier, COLLECT_AGENT, required_in=COLLECT_AGENT, hint=EMPTY_OUTPUT),
-    Input("project-id", parse_identifier, AGENT, required_in=AGENT, hint="Copy it from the dashboard's API keys page"),
     Input("timeout", parse_duration, PLATFORM_MODES, default="60m"),
     Input("wait", parse_boolean, EXPORT, default="true"),
     Input("commit", COMMIT, EXPORT),

@@ -3,16 +3,17 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 from ..models import UNUSABLE, is_job_id, is_loopback, is_web_address
 from ..text import join_errors, join_names, quoted
-from .settings import MaxRemoved, Mode
+from .settings import MaxRemoved, Mode, Project
 
 MAX_DURATION_SECONDS: Final = 35 * 24 * 3600.0  # of a workflow run (source: GitHub's documentation of usage limits)
 MAX_LINE_LENGTH: Final = 1000  # that is searched for what is wrong
+EXAMPLE: Final = "such as `docs.example.com: 6520f3a1c9b1a20012ab34cd`"
 
 _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*(?::0*([1-9][0-9]{{0,4}}))?")
@@ -133,6 +134,67 @@ def _is_host(text: str) -> bool:
     return found is not None and int(found[1] or 1) < 65536
 
 
+def parse_projects(value: str) -> list[Project]:
+    """Return the projects, one per line, each with or without a label."""
+    lines = lines_of(value)
+    projects = [_project_in(line) for line in lines]
+    errors = [*filter(None, map(_project_error, lines))]
+    errors += _repeated("identifier", [project.project_id for project in projects])
+    errors += _repeated("label", [project.label.lower() for project in projects if project.label])
+    if len(lines) > 1:
+        errors += [
+            f"{quoted(line)} has no label; with several projects, write one before each, {EXAMPLE}"
+            for line, project in zip(lines, projects, strict=True)
+            if project.label is None and _project_error(line) is None
+        ]
+    if errors:
+        raise ValueError(join_errors(errors))
+    return projects
+
+
+def _repeated(what: str, names: Sequence[str]) -> list[str]:
+    counts = Counter(names)
+    return [f"the {what} {quoted(name)} is listed twice" for name in counts if counts[name] > 1]
+
+
+def _project_in(line: str) -> Project:
+    label, separator, project_id = line.rpartition(": ")
+    return Project(project_id=trimmed(project_id), label=trimmed(label) if separator else None)
+
+
+def _project_error(line: str) -> str | None:
+    """Return what is wrong with a line of `project-id`, and what to write instead."""
+    line = line[:MAX_LINE_LENGTH]
+    given = quoted(line)
+    if not is_job_id(line):
+        return f"{given} contains control characters"
+    if line.startswith("- "):
+        return f"{given} begins with a dash; write `{line[2:].strip()}`"
+    if line.endswith(":"):
+        return f"{given} has no identifier after the label; write both, {EXAMPLE}"
+    project = _project_in(line)
+    label = project.label
+    if _is_domain(project.project_id):
+        instead = f"{project.project_id}: IDENTIFIER"
+        if label and not _is_domain(label):
+            instead = f"{project.project_id}: {label}"
+        said = f"{quoted(project.project_id)} is a domain, not a project's identifier"
+        return f"{said}, which the dashboard shows; write `{instead}`"
+    if label is not None and (re.search(r"[/\\]", label) or not re.search(r"\w", label)):
+        return f"the label {quoted(label)} cannot be part of a file name; write one {EXAMPLE}"
+    parts = [*filter(None, re.split(r"\s*[,;=]\s*|\s+|:(?=\S)", project.project_id))]
+    if label is None and len(parts) == 2 and _is_domain(parts[0]):
+        instead = f"{parts[0]}: {parts[1]}"
+        return f"{given} needs a colon and a space after the label; write `{instead}`"
+    if re.search(r"[,;]", project.project_id):
+        return f"{quoted(project.project_id)} contains a comma or semicolon; write one project per line"
+    return None
+
+
+def _is_domain(text: str) -> bool:
+    return "." in text and _is_host(text)
+
+
 def parse_start_options(value: str) -> Mapping[str, object]:
     """Return a JSON object of additional fields for the start request."""
     try:
@@ -141,7 +203,7 @@ def parse_start_options(value: str) -> Mapping[str, object]:
     except (ValueError, RecursionError):
         options = None
     if not isinstance(options, dict):
-        raise ValueError('must be a JSON object of additional fields, such as {"version": "v2"}')
+        raise ValueError('must be a JSON object of additional fields, such as {"basePath": "/docs"}')
     if "domain" in options:
         raise ValueError("contains `domain`; use the input `domain` for it")
     return options

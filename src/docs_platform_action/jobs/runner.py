@@ -8,7 +8,7 @@ from typing import Final
 
 from ..bundle.deliver import Delivery, warn_of_link
 from ..context import Context
-from ..errors import ActionError, Cancelled, Forbidden, NotDeployed, Unauthorized, Unavailable, UnknownHost, internal_error
+from ..errors import ActionError, Cancelled, Unavailable, internal_error
 from ..inputs.settings import JobSettings, Mode
 from ..job import DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
 from ..signals import ABORT_GRACE_SECONDS
@@ -55,7 +55,7 @@ class Runner:
         try:
             # alone until its id is known or it has failed: if the key or the host is wrong, the others would fail, too
             self._run_job(first, settings)
-            if isinstance(first.failure, Unauthorized | Forbidden | UnknownHost | NotDeployed) and first.job_id is None:
+            if first.failure is not None and first.failure.is_about_all_sites and first.job_id is None:
                 self._reject_queued_jobs(first.failure)
             else:
                 self._start_workers()
@@ -125,7 +125,7 @@ class Runner:
 
     def _reject_queued_jobs(self, error: ActionError) -> None:
         """Fail all other jobs like the first."""
-        not_started = f"It was not started because the first domain, {self._jobs[0].domain}, failed with this error."
+        not_started = f"It was not started because the first site, {self._jobs[0].site}, failed with this error."
         for job in self._jobs[1:]:
             self._end(job, error.with_details(*error.details, not_started))
 

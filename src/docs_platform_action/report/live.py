@@ -1,4 +1,4 @@
-"""The log of several exports: live lines when something changes, and the whole log of each domain at the end."""
+"""The log of several exports: live lines when something changes, and the whole log of each site at the end."""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ from .console import Console
 
 RUNNING: Final = "running"
 PENDING: Final = "pending"
-STAGES: Final = (*VERDICTS, RUNNING, PENDING)  # of a domain, in the order in which they are counted
+STAGES: Final = (*VERDICTS, RUNNING, PENDING)  # of a site, in the order in which they are counted
 
-QUIET_SECONDS: Final = 30.0  # between two lines about outages: short failures of many domains would fill the log
-MAX_LISTED_NAMES: Final = 3  # domains that a line lists before it counts the rest
-MAX_KEPT_LINES: Final = 500  # the last ones of a domain: a platform may report something new in each of a day's responses
+QUIET_SECONDS: Final = 30.0  # between two lines about outages: short failures of many sites would fill the log
+MAX_LISTED_NAMES: Final = 3  # sites that a line lists before it counts the rest
+MAX_KEPT_LINES: Final = 500  # the last ones of a site: a platform may report something new in each of a day's responses
 
 _MAX_NAME_WIDTH: Final = 40
 _CHANGE_WIDTH: Final = 54
 
 
 class LiveLines:
-    """Writes live lines, and keeps those of each domain. The caller's lock protects it."""
+    """Writes live lines, and keeps those of each site. The caller's lock protects it."""
 
     def __init__(self, console: Console, clock: Clock, jobs: Sequence[Job], max_parallel: int) -> None:
         self._console = console
         self._clock = clock
         self._stages = dict.fromkeys(jobs, PENDING)
-        self._counts = Counter({PENDING: len(jobs)})  # to count all domains for each line would take quadratic time
+        self._counts = Counter({PENDING: len(jobs)})  # to count all sites for each line would take quadratic time
         self._kept: dict[Job, deque[str]] = {job: deque(maxlen=MAX_KEPT_LINES) for job in jobs}
         self._name_width = min(max(len(job.domain or "") for job in jobs), _MAX_NAME_WIDTH)
         self._began = self._last_line_at = clock.monotonic()
@@ -41,7 +41,7 @@ class LiveLines:
         self._outages_quiet_until = self._notices_quiet_until = float("-inf")
         self._warnings: set[tuple[str, ...]] = set()
         parallel = f"{max_parallel} at a time" if max_parallel < len(jobs) else "all in parallel"
-        self._title = f"Static export of {len(jobs):,} domains, {parallel}"
+        self._title = f"Static export of {len(jobs):,} sites, {parallel}"
 
     def begin(self) -> None:
         """Write the title, unless it is written."""
@@ -50,12 +50,12 @@ class LiveLines:
             self._title = ""
 
     def keep(self, job: Job, line: str) -> None:
-        """Keep a line of a domain for the end."""
+        """Keep a line of a site for the end."""
         # made safe, and thereby shortened, now: foreign text may be much longer
         self._kept[job].append(self._console.safe(f"{self._clock.now():%H:%M:%S}  {line}"))
 
     def end(self, job: Job, failure: Sequence[str]) -> None:
-        """Show how a domain ended, and keep the lines of its failure."""
+        """Show how a site ended, and keep the lines of its failure."""
         if self._stages[job] == job.verdict:  # a cancel may come after the end, while links are renewed
             return
         self.enter(job, NOT_STARTED if self._stages[job] == PENDING else job.verdict)
@@ -66,7 +66,7 @@ class LiveLines:
             self.show(job, describe_outcome(job, self._clock.now()), counts=self._stages[job] != CANCELLED)
 
     def show(self, job: Job, text: str, *, counts: bool = False) -> None:
-        """Show a line about a domain, with the counts if they have changed."""
+        """Show a line about a site, with the counts if they have changed."""
         counted = self._describe_counts()
         if counts and counted != self._shown_counts:
             self._shown_counts = counted
@@ -74,19 +74,19 @@ class LiveLines:
         self._write(f"{job.domain:<{self._name_width}}  {text}")
 
     def show_notice(self, job: Job, text: str) -> None:
-        """Show a notice about a bundle, unless one was shown recently: all domains probably share the storage."""
+        """Show a notice about a bundle, unless one was shown recently: all sites probably share the storage."""
         now = self._clock.monotonic()
         if now >= self._notices_quiet_until:
             self._notices_quiet_until = now + QUIET_SECONDS
             self.show(job, text)
 
     def begin_outage(self, job: Job, text: str) -> None:
-        """Show an outage of the API unless one is shown, or its end was shown recently: it probably affects all domains."""
+        """Show an outage of the API unless one is shown, or its end was shown recently: it probably affects all sites."""
         self._affected[job] = text
         self._show_outage()
 
     def end_outage(self, job: Job, text: str = "") -> None:
-        """Record that an outage no longer affects a domain, and show its end if the outage was shown."""
+        """Record that an outage no longer affects a site, and show its end if the outage was shown."""
         self._affected.pop(job, None)
         if self._is_outage_shown and (text or not self._affected):
             self._is_outage_shown = False
@@ -105,7 +105,7 @@ class LiveLines:
             self._console.warning(lines)
 
     def heartbeat(self, silence_seconds: float) -> None:
-        """Show the counts and the running domains if nothing was shown for this long."""
+        """Show the counts and the running sites if nothing was shown for this long."""
         self._show_outage()
         if self._clock.monotonic() - self._last_line_at < silence_seconds:
             return
@@ -118,7 +118,7 @@ class LiveLines:
         self._write(text)
 
     def close(self) -> None:
-        """Write the final counts, the domains that were not started, and the log of each domain."""
+        """Write the final counts, the sites that were not started, and the log of each site."""
         for job, stage in self._stages.items():
             if stage == PENDING:
                 self.enter(job, NOT_STARTED)
@@ -130,7 +130,7 @@ class LiveLines:
             self._console.line(f"  {describe_unstarted(unstarted)}")
         logged = {job: kept for job, kept in self._kept.items() if kept}
         if logged:
-            self._console.line("The log of each domain, by the time of day in UTC:")
+            self._console.line("The log of each site, by the time of day in UTC:")
         for job, kept in logged.items():
             title = describe_duration(job, self._stages[job], self._clock.monotonic())
             left_out = ["… earlier lines left out …"] if len(kept) == MAX_KEPT_LINES else []
@@ -142,7 +142,7 @@ class LiveLines:
             self.show(*next(iter(self._affected.items())))
 
     def enter(self, job: Job, stage: str) -> None:
-        """Count a domain in another stage."""
+        """Count a site in another stage."""
         self._counts[self._stages[job]] -= 1
         self._counts[stage] += 1
         self._stages[job] = stage
@@ -155,7 +155,7 @@ class LiveLines:
         return ", ".join(f"{self._counts[stage]:,} {stage}" for stage in STAGES if self._counts[stage])
 
     def _describe_progress(self, running: Sequence[Job]) -> str:
-        """Return the status and the percentage of a few domains, or from where to where many are."""
+        """Return the status and the percentage of a few sites, or from where to where many are."""
         if len(running) <= MAX_LISTED_NAMES:
             states = (f"{job.domain} {self._describe_state(job)}" for job in running)
             return f" ({', '.join(states)})" if running else ""
@@ -198,10 +198,10 @@ def describe_unstarted(jobs: Sequence[Job]) -> str:
     """Return which jobs were not started, and why."""
     failure = jobs[0].failure
     reason = f": {'the run was cancelled' if isinstance(failure, Cancelled) else failure.summary}" if failure is not None else ""
-    return f"{pluralize(len(jobs), 'domain')} not started ({list_names(jobs)}){reason}"
+    return f"{pluralize(len(jobs), 'site')} not started ({list_names(jobs)}){reason}"
 
 
 def list_names(jobs: Sequence[Job]) -> str:
-    """Return the domains of some jobs, and the number of the rest."""
+    """Return the sites of some jobs, and the number of the rest."""
     rest = f" and {len(jobs) - MAX_LISTED_NAMES:,} more" if len(jobs) > MAX_LISTED_NAMES else ""
     return ", ".join(job.domain or "" for job in jobs[:MAX_LISTED_NAMES]) + rest

@@ -75,7 +75,7 @@ class Log:
         if job.was_started_here:
             text = f"Job {job.job_id} started (collect it later with {job.inputs_to_collect})"
             self._note(job, text, live=f"started, job-id: {job.job_id}", counts=True)
-        elif job.domain and job.job_id and not job.is_agent_job:  # otherwise the title names the job, or there is none
+        elif job.site and job.job_id:  # otherwise the title names the job, or there is none
             self._note(job, f"Collecting job {job.job_id}.")
 
     def noted(self, job: Job, text: str, *, is_live: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The job summary: verdict, what happened and what to do, one table of facts, and a timeline of several domains."""
+"""The job summary: verdict, what happened and what to do, one table of facts, and a timeline of several sites."""
 
 import html
 import os
@@ -100,18 +100,33 @@ class Summary:
             explained = {job for job, error in failed.items() if error.details == shared or job.verdict == NOT_STARTED}
         counts = Counter(job.verdict for job in jobs)
         verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts[verdict])
-        yield f"### {self._icon} Static export of {len(jobs):,} domains: {verdicts}\n"
+        yield f"### {self._icon} Static export of {len(jobs):,} sites: {verdicts}\n"
         yield self._alert_of_several(failed)
-        compared = any(job.delivered.changes for job in jobs)
-        names, rule = (" Changes |", " :--- |") if compared else ("", "")
-        yield f"\n{self._totals()}\n\n| Domain | Result | Pages |{names} Bundle | Time | Link or failure |\n"
-        yield f"| :--- | :--- | ---: |{rule} ---: | ---: | :--- |\n"
-        yield from (self._row(job, is_explained=job in explained, compared=compared) for job in jobs)
+        yield f"\n{self._totals()}\n\n"
+        yield from self._table_of_several(explained)
         yield timeline_of(jobs, now=self.now, monotonic=self.monotonic)
         # failed and cancelled jobs first, then the successful ones
         for job in sorted(jobs, key=lambda job: job.failure is None):
             if job.verdict != NOT_STARTED and (job.job_id is not None or job not in explained):
                 yield self._details(job, is_explained=job in explained)
+
+    def _table_of_several(self, explained: Collection[Job]) -> Iterator[str]:
+        """Yield the lines of the table of all sites. Columns of which nothing is known are left out."""
+        counted = any(job.page_count is not None for job in self.jobs)
+        compared = any(job.delivered.changes for job in self.jobs)
+        columns = [
+            ("Site", ":---"),
+            ("Result", ":---"),
+            *([("Pages", "---:")] if counted else []),
+            *([("Changes", ":---")] if compared else []),
+            ("Bundle", "---:"),
+            ("Time", "---:"),
+            ("Link or failure", ":---"),
+        ]
+        yield f"| {' | '.join(name for name, _ in columns)} |\n"
+        yield f"| {' | '.join(rule for _, rule in columns)} |\n"
+        for job in self.jobs:
+            yield self._row(job, is_explained=job in explained, counted=counted, compared=compared)
 
     @property
     def _icon(self) -> str:
@@ -152,9 +167,7 @@ class Summary:
 
     def _table_of(self, job: Job, duration_seconds: float | None) -> str:
         """Return the table of the known facts."""
-        kind, name = "Domain" if job.is_bundle_file else "Export", job.domain
-        if name is None:
-            kind, name = ("Mode", job.mode) if job.is_bundle_file else ("Agent job" if job.is_agent_job else "Job", job.job_id)
+        kind, name = _heading_of(job)
         lines = [f"| {name} | {value} |" for name, value in self._rows(job, duration_seconds) if value]
         return "\n".join([f"| {kind} | {self._show(name)} |", "| :--- | :--- |", *lines]) if lines else ""
 
@@ -165,7 +178,8 @@ class Summary:
         for name, key in (("Repository", "repository"), ("Branch", "ref"), ("Model", "model")):
             yield name, show(str(result[key] or ""))
         yield "Commit", self._commits(job)
-        yield "Job", show(job.job_id) if job.domain is not None else ""
+        yield "Project", show(job.project_id) if job.domain is not None else ""
+        yield "Job", show(job.job_id) if job.site is not None else ""
         yield "Status", show(job.status)
         yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
         yield "Duration", self._duration(job, duration_seconds) if duration_seconds is not None else ""
@@ -211,12 +225,13 @@ class Summary:
         commit = f" Commit: {self._commits(self.jobs[0])}." if self.jobs[0].deployed else ""
         return f"The step took {format_clock(self.duration_seconds)} and ended at {format_time(self.now)}.{total}{commit}"
 
-    def _row(self, job: Job, *, is_explained: bool, compared: bool) -> str:
+    def _row(self, job: Job, *, is_explained: bool, counted: bool, compared: bool) -> str:
         downloaded = job.delivered.downloaded
+        pages = "" if job.page_count is None else f"{job.page_count:,}"
         cells = (
             self._show(job.domain, max_length=_MAX_NAME_LENGTH),
             self._result(job),
-            "" if job.page_count is None else f"{job.page_count:,}",
+            *([pages] if counted else []),
             *([short_changes(job.delivered.changes) if job.delivered.changes else ""] if compared else []),
             # a narrow column would break the line at the space
             "" if downloaded is None else format_bytes(downloaded.size).replace(" ", "&nbsp;"),
@@ -254,7 +269,7 @@ class Summary:
         return "\n\n".join([f"\n<details><summary>{domain}: {verdict}</summary>", *blocks, "</details>\n"]) if blocks else ""
 
     def _alert_of_several(self, failed: Mapping[Job, ActionError]) -> str:
-        """Return the alert with the failure of all failed domains, or their names, or else with the cancel."""
+        """Return the alert with the failure of all failed sites, or their names, or else with the cancel."""
         errors = [*failed.values()]
         if self._have_same_failure(failed):
             (first, error), details = next(iter(failed.items())), errors[0].details
@@ -282,7 +297,7 @@ class Summary:
         count, total = len(jobs), len(self.jobs)
         if count == 1:
             return next(iter(jobs)).domain or ""
-        return f"All {total:,} domains" if count == total else f"{count:,} of {total:,} domains"
+        return f"All {total:,} sites" if count == total else f"{count:,} of {total:,} sites"
 
     def _show(self, text: str | None, *, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
         """Show foreign text literally in Markdown: secrets are hidden before it is shortened, so that no part of one is left."""
@@ -292,3 +307,16 @@ class Summary:
         """Show sentences in Markdown, with plain words in backticks as code."""
         code = r"\\`((?:[A-Za-z0-9 .,/-]|:(?= |\\`)|\\_)+)\\`"
         return re.sub(code, lambda found: f"`{found[1]}`".replace("\\_", "_"), self._show(text))
+
+
+def _heading_of(job: Job) -> tuple[str, str | None]:
+    """Return what the table of one job is about."""
+    if job.is_agent_job:
+        return "Agent job", job.job_id
+    if job.domain is not None:
+        return "Domain" if job.is_bundle_file else "Export", job.domain
+    if job.is_bundle_file:
+        return "Mode", job.mode
+    if job.project_id is not None:
+        return "Project", job.project_id
+    return "Job", job.job_id

@@ -1,4 +1,4 @@
-"""The summary's timeline of several domains: a Mermaid gantt chart of the phases of each job, which GitHub draws.
+"""The summary's timeline of several sites: a Mermaid gantt chart of the phases of each job, which GitHub draws.
 
 Source of its syntax: Mermaid's gantt grammar and documentation. Mermaid reads and shows times in the reader's time zone, so times
 written in UTC show as UTC. A chart of more than 50,000 characters shows as an error.
@@ -58,9 +58,9 @@ def timeline_of(jobs: Sequence[Job], *, now: datetime, monotonic: float) -> str:
     for job in filter(lanes.__contains__, begun):
         own = [_Bar(job, phase, phase.seconds(monotonic)) for phase in job.phases if phase.seconds(monotonic) > 0]
         bars += sorted(nlargest(_MAX_BARS, own, key=lambda bar: bar.seconds), key=lambda bar: bar.phase.began_at)
-    notes = "Each line shows the phases of a domain: queued, exported, packed, downloaded, unpacked. A failed one is red."
+    notes = "Each line shows the phases of a site: queued, exported, packed, downloaded, unpacked. A failed one is red."
     if len(lanes) < len(begun):
-        notes += f" The timeline shows {len(lanes)} of {len(jobs):,} domains: those that failed, then the longest."
+        notes += f" The timeline shows {len(lanes)} of {len(jobs):,} sites: those that failed, then the longest."
     return "\n".join(["", "```mermaid", *_chart(bars, now - timedelta(seconds=monotonic)), "```", "", notes, ""])
 
 
@@ -71,7 +71,7 @@ class _Bar(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The domain as the name of a section, which cannot have a colon."""
+        """The site as the name of a section, which cannot have a colon."""
         return shortened(re.sub(r"[^\w.-]+", " ", self.job.domain or ""), _MAX_LABEL_LENGTH)
 
 

@@ -57,7 +57,7 @@ class Talk:
         at = self.clock.monotonic() + deadline
         calls: Mapping[Operation, Callable[[], Any]] = {
             "start_export": lambda: self.api.start_export(self.job, {}),
-            "make_bundle": lambda: self.api.make_bundle(self.job),
+            "make_bundle": lambda: self.api.make_link(self.job),
             "read_agent_job": lambda: self.api.read_agent_job(self.job, deadline=at),
             "read_export": lambda: self.api.read_export(self.job, deadline=at),
         }

@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 
 from admin_api_simulator import Fault
-from docs_platform_action.api.admin_api import BUNDLE_TIMEOUTS, UNKNOWN_HOST_SECONDS
+from docs_platform_action.api.admin_api import UNKNOWN_HOST_SECONDS
+from docs_platform_action.api.by_domain import BUNDLE_TIMEOUTS
 from docs_platform_action.errors import BadResponse, StartUnconfirmed, Unavailable
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MIN_ATTEMPT_SECONDS
 from docs_platform_action.job import Job

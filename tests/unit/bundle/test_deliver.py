@@ -62,12 +62,12 @@ class Delivered:
         self.job = Job(mode="export", domain="docs.example.com", job_id="se_1", link=LINK)
         made = iter(links)
 
-        def make_bundle(_job: Job) -> Bundle:
+        def make_link(_job: Job) -> Bundle:
             if isinstance(found := next(made), ActionError):
                 raise found
             return found
 
-        api = SimpleNamespace(make_bundle=make_bundle, outage_tolerance_seconds=60.0)
+        api = SimpleNamespace(make_link=make_link, outage_tolerance_seconds=60.0)
         client = http_client(FakeTransport(*answers, clock=self.clock), clock=self.clock)
         self.parts = context(self.clock, self.events, client=client, api=api)
 

@@ -56,11 +56,11 @@ class Download:
         self.storage = FakeTransport(*answers, clock=self.clock)
         self.job = Job(mode="export", link=Bundle(url=LINK))
 
-        def make_bundle(_job: Job) -> Bundle:
+        def make_link(_job: Job) -> Bundle:
             self.links += 1
             return Bundle(url=links(self.links))
 
-        api = SimpleNamespace(make_bundle=make_bundle, outage_tolerance_seconds=tolerance)
+        api = SimpleNamespace(make_link=make_link, outage_tolerance_seconds=tolerance)
         parts = context(self.clock, self.events, client=http_client(self.storage, clock=self.clock), api=api)
         self.stream = BundleStream(self.job, parts)
 

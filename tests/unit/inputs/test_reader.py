@@ -24,6 +24,8 @@ from tests.keys import ADMIN_KEY
 
 EXPORT: Final = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "domain": "docs.example.com"}
 COLLECT: Final = {"mode": "collect", "base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "job-id": "se_1"}
+PROJECT: Final = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "project-id": "65"}
+PROJECTS: Final = {**PROJECT, "project-id": "a.example.com: 65\nb.example.com: 66"}
 AGENT: Final = {**COLLECT, "mode": "agent", "project-id": "prj_1"}
 SEVERAL: Final = "a.example.com\nb.example.com"
 PUBLISHED: Final = ("a.example.com", "b.example.com", "docs.example.com")  # with a manifest each
@@ -84,6 +86,13 @@ class TestSettings:
             (COLLECT, JobSettings(mode=Mode.COLLECT, waiting=WAITING, job_id="se_1")),
             (AGENT, JobSettings(mode=Mode.AGENT, waiting=WAITING, job_id="se_1", project_id="prj_1")),
             ({**EXPORT, "wait": "false"}, JobSettings(mode=Mode.EXPORT, waiting=WAITING, domain="docs.example.com", wait=False)),
+            (PROJECT, JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65")),
+            ({**PROJECT, "domain": "a.de"}, JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65", domain="a.de")),
+            ({**PROJECT, "project-id": "A: 65"}, JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65", domain="A")),
+            (
+                {**COLLECT, "project-id": "A: 65"},
+                JobSettings(mode=Mode.COLLECT, waiting=WAITING, job_id="se_1", project_id="65", domain="A"),
+            ),
             ({**COLLECT, "domain": "a.de"}, JobSettings(mode=Mode.COLLECT, waiting=WAITING, job_id="se_1", domain="a.de")),
         ],
     )
@@ -203,7 +212,7 @@ class TestRefused:
         [
             ({}, ["base-url", "admin-key", "domain"]),
             ({"mode": "collect"}, ["base-url", "admin-key", "job-id"]),
-            ({"mode": "agent"}, ["base-url", "admin-key", "job-id", "project-id"]),
+            ({"mode": "agent"}, ["base-url", "admin-key", "project-id", "job-id"]),
             ({"mode": "unpack"}, ["bundle-path", "bundle-sha256", "site-path"]),
             ({**EXPORT, "timeout": "soon", "wait": "maybe"}, ["timeout", "wait"]),
             ({**EXPORT, "wait": "maybe", "changes-path": "c", "site-path": "published"}, ["wait", "changes-path", "site-path"]),
@@ -231,6 +240,17 @@ class TestRefused:
             ({**EXPORT, "domain": SEVERAL, "bundle-path": "{domain}", "site-path": "b.example.com/x-{domain}"}, ["site-path"]),
             ({**EXPORT, "domain": "https://a.de", "site-path": "../{domain}", "values-file": "../x"}, ["domain", "values-file"]),
             ({**EXPORT, "ca-bundle": "missing.pem"}, ["ca-bundle"]),
+            # by project: two lists, two names for one site, one job for several, and a number of pages that nobody reports
+            ({**PROJECTS, "domain": "a.example.com"}, ["domain"]),
+            ({**PROJECT, "domain": SEVERAL}, ["domain"]),
+            ({**PROJECT, "project-id": "a.example.com: 65", "domain": "a.example.com"}, ["domain"]),
+            ({**COLLECT, "project-id": "a.example.com: 65\nb.example.com: 66"}, ["project-id"]),
+            ({**AGENT, "project-id": "a.example.com: 65\nb.example.com: 66"}, ["project-id"]),
+            ({**AGENT, "project-id": "a.example.com: 65"}, ["project-id"]),
+            *(({**inputs, "project-id": "65", "min-pages": "1"}, ["min-pages"]) for inputs in (PROJECT, COLLECT)),
+            ({**PROJECT, "site-path": "{domain}"}, ["site-path"]),
+            ({**PROJECTS, "site-path": "site"}, ["site-path"]),
+            ({**PROJECT, "project-id": "a.example.com", "site-path": "{domain}"}, ["project-id"]),
             # a key in the wrong input
             ({**EXPORT, "domain": f"https://{ADMIN_KEY}.example.com/"}, ["domain"]),
             ({**EXPORT, "timeout": ADMIN_KEY, "wait": "x" * 70 + ADMIN_KEY}, ["timeout", "wait"]),
@@ -258,8 +278,8 @@ class TestWarnings:
         ("base", "inputs"),
         [
             (AGENT, {"domain": "https://", "wait": "perhaps", "site-path": "~/x", "export-version": "v1"}),
-            (COLLECT, {"project-id": "prj_1", "wait": "false", "start-options": "{}", "max-parallel": "5", "require-pr": "true"}),
-            (EXPORT, {"project-id": "a\x1bb"}),
+            (COLLECT, {"wait": "false", "start-options": "{}", "max-parallel": "5", "require-pr": "true"}),
+            (EXPORT, {"require-pr": "a\x1bb"}),
         ],
     )
     def test_inputs_of_another_mode_have_no_effect_however_malformed(self, base: dict[str, str], inputs: dict[str, str]) -> None:

@@ -4,10 +4,15 @@ from typing import Final
 
 import pytest
 
-from docs_platform_action.inputs.settings import MaxRemoved
+from docs_platform_action.inputs.settings import MaxRemoved, Project
 from docs_platform_action.inputs.table import INPUTS
 
 PARSERS: Final = {row.name: row.parse for row in INPUTS}
+
+
+def project(project_id: str, label: str | None = None) -> Project:
+    return Project(project_id=project_id, label=label)
+
 
 READ: Final[list[tuple[str, dict[str, object]]]] = [
     ("mode", {"export": "export", "collect": "collect", "agent": "agent"}),
@@ -25,6 +30,9 @@ READ: Final[list[tuple[str, dict[str, object]]]] = [
     ("admin-key", {"adm/k3y+%!~": "adm/k3y+%!~"}),
     ("domain", {host: [host] for host in ("docs.example.com", "localhost", "a.de:8443", "xn--m-3ya.de", "a_b.de", "a" * 63)}),
     ("domain", {"a.de\n\n \ufeffB.de \na.de:65535": ["a.de", "B.de", "a.de:65535"]}),
+    ("project-id", {text: [project(text)] for text in ("6520f3a1c9b1a20012ab34cd", "proj_a/b", "50%", "a?b", "65 20")}),
+    ("project-id", {"docs.example.com:8443: 65": [project("65", "docs.example.com:8443")], "a: b: 65": [project("65", "a: b")]}),
+    ("project-id", {" a.de: 65 \n\n\ufeffGuides:  66": [project("65", "a.de"), project("66", "Guides")]}),
     ("job-id", {text: text for text in ("se_1", "a/b", "..", "%2F", "with space", "ünïcödé 🙂")}),
     ("start-options", {'{"a": "v2", "deep": {"domain": [1, null]}}': {"a": "v2", "deep": {"domain": [1, None]}}}),
     ("site-path", {path: path for path in ("a~b", "out/~", "100%/50%", "a$/b", "$", "{domain}", "*.zip", "über uns/日本 🙂")}),
@@ -43,6 +51,8 @@ REFUSED: Final[list[tuple[str, tuple[str, ...]]]] = [
     ("base-url", ("https://[::1", "https://a\\b", "https://a.de/x\n")),
     ("domain", ("https://a.de", "a.de/x", "a.de, b.de", "ä.de", "*.de", "-a.de", "a..de", "a.de:0", "a.de:65536")),
     ("domain", ("a.de\nA.de", "a" * 64, "a." * 126 + "de", "a.de\u200b")),
+    ("project-id", ("65\n66", "a.de: 65\n66", "a.de: 65\nA.de: 66", "a.de: 65\nb.de: 65", "a.de", "a.de: b.de", "a.de: 6\x1b5")),
+    ("project-id", ("a.de:65", "a.de 65", "a.de, 65", "a.de=65", "a.de:", "65, 66", "65;66", "..: 65", "a/b: 65", "- a.de: 65")),
     ("job-id", ("a\nb", "a\x1bb", "a\x7fb", "a\x85b", "a\udcffb")),
     ("start-options", ("[]", "{'a': 1}", "{", '{"n": NaN}', '{"n": -Infinity}', '{"n": 1e999}', '{"domain": 1}', "[" * 9**5)),
     ("site-path", ("~/site", "~", "~deploy/x", "$RUNNER_TEMP/x", "out/$HOME", "${HOME}/x", "${{ x }}", "$(pwd)/x", "%TEMP%/x")),
@@ -93,3 +103,16 @@ def test_a_domain_that_is_not_a_bare_host_name_is_refused_with_the_corrected_for
         PARSERS["domain"](text)
 
     assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("65: docs.example.com", "docs.example.com: 65"),
+        ("docs.example.com", "docs.example.com: IDENTIFIER"),
+        *((f"docs.example.com{mark}65f3", "docs.example.com: 65f3") for mark in (":", " ", ", ", "=", "; ")),
+    ],
+)
+def test_a_project_that_is_not_written_as_documented_is_refused_with_the_corrected_form(text: str, instead: str) -> None:
+    with pytest.raises(ValueError, match=f"write `{instead}`$"):
+        PARSERS["project-id"](text)

@@ -65,7 +65,7 @@ class Run:
         self._happen("read", job)
         return ExportJob(status="completed")
 
-    def make_bundle(self, job: Job) -> Bundle:
+    def make_link(self, job: Job) -> Bundle:
         name = self._happen("bundle" if job.link is None else "renew", job)
         seconds = self.links.get(name, 3600)
         return Bundle(url=name, expires=None if seconds is None else self.clock.now() + timedelta(seconds=seconds))

@@ -46,7 +46,7 @@ def test_of_many_jobs_the_failed_and_the_longest_are_drawn_in_their_order() -> N
 
     sections = [line.removeprefix("section ") for line in lines_with(chart, "section ")]
     assert sections == ["failed.example.com", "cancelled.example.com", *(f"d{number}.example.com" for number in range(12, 50))]
-    assert "shows 40 of 52 domains" in chart
+    assert "shows 40 of 52 sites" in chart
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""Exports by project: the newer form of the export API. A start names a project, and a completed job holds the link.
+
+A job has neither progress nor a number of pages. Source: the platform's public descriptions, autumn 2026
+(`docs/admin-api.openapi.yaml`); the form is a private beta.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..errors import NO_LINK, Advice
+from ..http.transport import Request
+from ..job import Job
+from ..models import Bundle, ExportJob
+from .calls import SETTLING_SECONDS, Call, path_segment, settles_at
+
+
+class ByProject:
+    """The form that names a project."""
+
+    resource = "project"
+    other_cause = "The platform exports domains, not projects"
+    other_form = "If your platform exports domains, set `domain` instead of `project-id`"
+    not_enabled = "Static export is not enabled for this deployment, the deployment asks its readers to sign in"
+    is_403_about_key = False
+    unknown_site = Advice(
+        cause="The project is mistyped, was deleted, or belongs to another organization than the key.",
+        remedy="Compare `project-id` with the dashboard's API keys page.",
+    )
+    unknown_job = Advice(
+        cause="`job-id` or `project-id` is wrong, the platform has deleted the job, or it was started without `project-id`.",
+        remedy="Compare both with the dashboard, and remove `project-id` if the export was started without it. "
+        "To export again, use `mode: export` without `job-id`.",
+    )
+
+    def start(self, job: Job, options: Mapping[str, object]) -> Request:
+        """Return a start whose path names the project.
+
+        Without options, it has neither a body nor a content type, as in the platform's own example.
+        """
+        return Request(method="POST", url=_jobs(job), body=options or None)
+
+    def status(self, job: Job) -> Request:
+        """Return a request for the job in its project."""
+        return Request(method="GET", url=f"{_jobs(job)}/{path_segment(job.job_id)}")
+
+    def read_status(self, body: Mapping[str, object]) -> ExportJob:
+        """Read the status and, of a completed job, the link. Raises `ValueError` without a status."""
+        reading = ExportJob.from_json(body)
+        if reading.status == ExportJob.COMPLETED:
+            with contextlib.suppress(ValueError):  # the link may come later
+                return replace(reading, link=Bundle.from_json(body))
+        return reading
+
+    def link(self, job: Job, now: float) -> Call[Bundle]:
+        """Return the call that reads the completed job again, which gives a fresh link, maybe a moment later."""
+        return Call(
+            job=job,
+            action="read exports",
+            request=self.status(job),
+            read=Bundle.from_json,
+            form=self,
+            temporary_until={404: settles_at(job)},
+            invalid_until=now + SETTLING_SECONDS,
+            invalid_advice=NO_LINK,
+        )
+
+
+def _jobs(job: Job) -> str:
+    return f"/v1/static-export/{path_segment(job.project_id)}/jobs"

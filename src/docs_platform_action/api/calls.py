@@ -1,0 +1,71 @@
+"""Calls of the API, and the two forms of its export API, which say what differs between them."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Generic, Protocol, TypeVar
+from urllib.parse import quote
+
+from ..errors import Advice
+from ..http.transport import Request, Timeouts
+from ..job import Job
+from ..models import Bundle, ExportJob
+
+T = TypeVar("T")
+
+SETTLING_SECONDS: Final = 30.0  # how long some of the platform's servers may not know a new job, or a new link
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[T]):
+    """One operation of the API. Times are on the clock's `monotonic`. Without a `form`, it is about an agent job."""
+
+    job: Job
+    action: str  # in a few words, such as "start exports"
+    request: Request
+    # raises `ValueError` if the response's JSON object is invalid, `BadResponse` if no retry can help
+    read: Callable[[Mapping[str, object]], T]
+    form: "ExportForm | None" = None
+    is_start: bool = False  # sent again only if the platform surely did not process it
+    temporary_until: Mapping[int, float] = field(default_factory=dict)  # until when to retry a status that is normally final
+    # until when to read again if the JSON object is invalid, and the advice about that
+    invalid_until: float = math.inf
+    invalid_advice: Advice | None = None
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    deadline: float = math.inf  # when to make the last attempt
+
+
+class ExportForm(Protocol):
+    """A form of the export API: its requests, what its responses hold, and what the refusals mean."""
+
+    resource: str  # what a start names
+    other_cause: str  # a sentence without its full stop: the platform has the other form
+    other_form: str  # what to do then
+    not_enabled: str  # a clause: why a site cannot be exported, as far as a 403 says
+    is_403_about_key: bool  # rather than about one site
+    unknown_site: Advice  # 404 to a start
+    unknown_job: Advice  # 404 to a reading, before any other response
+
+    def start(self, job: Job, options: Mapping[str, object]) -> Request:
+        """Return the request that starts a job's export."""
+
+    def status(self, job: Job) -> Request:
+        """Return the request for a job's status."""
+
+    def read_status(self, body: Mapping[str, object]) -> ExportJob:
+        """Read the response to a status request. Raises `ValueError` if it is invalid."""
+
+    def link(self, job: Job, now: float) -> Call[Bundle]:
+        """Return the call that makes a new link to a completed export's bundle."""
+
+
+def settles_at(job: Job) -> float:
+    """Return until when a 404 is temporary: for a while after this run started the job, or began to wait for it."""
+    return -math.inf if job.waiting_since is None else job.waiting_since + SETTLING_SECONDS
+
+
+def path_segment(identifier: str | None) -> str:
+    """Return an identifier for a path: slashes are encoded too, and the dots of `.` and `..`."""
+    if identifier in {".", ".."}:
+        return "%2E" * len(identifier)
+    return quote(str(identifier), safe="")

@@ -1,0 +1,25 @@
+"""The two forms of the export API, for tests in which both mean the same."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+BY_DOMAIN: Final = "by domain"
+BY_PROJECT: Final = "by project"
+FORMS: Final = (BY_DOMAIN, BY_PROJECT)
+
+BOTH_FORMS: Final = pytest.mark.parametrize("form", FORMS)
+"""Runs a test of the fixture `action` with each form."""
+
+
+def by_project(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return inputs that export or collect by project what the given ones export or collect by domain.
+
+    The simulator's project of a domain is its first label. The domain becomes the project's label.
+    """
+    if inputs.get("mode", "export") not in {"export", "collect"}:
+        return {**inputs}
+    domains = inputs.get("domain", "docs.example.com" if inputs.get("job-id") else "").split()
+    projects = [f"{domain}: {domain.removesuffix('.example.com')}" for domain in domains]
+    return {**inputs, "domain": "", "project-id": "\n".join(projects)}

@@ -1,0 +1,282 @@
+"""Exports by project: what only the newer form of the export API has, and what a workflow writes for it."""
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from admin_api_simulator import ExportPlan, Fault, Simulator
+from tests.action import Action
+from tests.ended import ended_of
+from tests.forms import BOTH_FORMS, BY_DOMAIN
+from tests.keys import ADMIN_KEY
+from tests.virtual_platform import VirtualPlatform
+from tests.virtual_time import VirtualClock
+
+DOCS: Final = {"project_id": "docs"}
+LABELED: Final = {"project_id": "docs.example.com: docs"}
+COLLECT: Final = {"mode": "collect", "project_id": "docs", "job_id": "export-finished"}
+THREE: Final = {"project_id": "A: a\nB: b\nC: c"}
+PAGE: Final = Fault(body="<!doctype html><title>Log in</title>", headers={"Content-Type": "text/html"})
+
+
+@pytest.fixture
+def platform() -> VirtualPlatform:
+    return VirtualPlatform(VirtualClock(), pages=12, asset_bytes=200_000)
+
+
+class TestRequests:
+    @pytest.mark.parametrize(("options", "body"), [("", None), ('{"basePath": "/docs"}', {"basePath": "/docs"})])
+    def test_a_start_names_the_project_in_its_path_and_has_a_body_only_with_options(
+        self, action: Action, platform: VirtualPlatform, options: str, body: object
+    ) -> None:
+        action.run(platform, **DOCS, wait="false", start_options=options)
+
+        (start,) = platform.simulator.requests
+        assert (start.method, start.path) == ("POST", "/v1/static-export/docs/jobs")
+        assert (json.loads(start.body) if start.body else None) == body
+        assert ("Content-Type" in start.headers) == (body is not None)
+
+    @pytest.mark.parametrize(
+        ("project_id", "segment"),
+        [("a/b", "a%2Fb"), ("50%", "50%25"), ("a?b#c", "a%3Fb%23c"), ("6520 f3", "6520%20f3"), ("..", "%2E%2E")],
+    )
+    def test_an_identifier_is_one_segment_of_the_path(
+        self, action: Action, platform: VirtualPlatform, project_id: str, segment: str
+    ) -> None:
+        ended = action.run(platform, project_id=project_id)
+
+        start, *reads = (request.path for request in platform.simulator.requests)
+        assert ended.end == (0, None), ended.stdout
+        assert start == f"/v1/static-export/{segment}/jobs"
+        assert {*reads} == {f"/v1/static-export/{segment}/jobs/{ended.outputs['jobId']}"}
+
+    def test_the_first_reading_of_a_completed_job_is_enough(self, action: Action, platform: VirtualPlatform) -> None:
+        ended = action.run(platform, **COLLECT)
+
+        assert [request.operation for request in platform.simulator.requests] == ["read_export"]
+        assert ended.outputs["bundleUrl"].startswith(platform.simulator.storage_url)
+
+    def test_the_base_path_is_in_the_links_of_the_site(self, action: Action, platform: VirtualPlatform) -> None:
+        action.run(platform, **DOCS, start_options='{"basePath": "/docs"}', site_path="site")
+
+        page = (action.workspace / "site" / "index.html").read_text()
+        assert ('href="/docs/index.html"' in page, 'href="/index.html"' in page) == (True, False)
+
+    def test_what_was_started_without_waiting_is_collected_with_the_project(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
+        started = action.run(platform, **LABELED, wait="false")
+
+        collected = action.run(platform, mode="collect", **LABELED, job_id=started.outputs["jobId"], site_path="{domain}")
+
+        assert f"mode: collect, project-id: docs, job-id: {started.outputs['jobId']}" in started.log
+        assert (collected.end, collected.outputs["sitePath"]) == ((0, None), "docs.example.com")
+        assert platform.simulator.count("start_export") == 1
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("inputs", "domain", "shown"),
+        [
+            (LABELED, "docs.example.com", "docs.example.com"),
+            ({"project_id": "Guides: API: docs"}, "Guides: API", "Guides: API"),
+            ({**DOCS, "domain": "docs.example.com"}, "docs.example.com", "docs.example.com"),
+            (DOCS, None, "project docs"),
+        ],
+    )
+    def test_a_site_is_called_by_its_label_its_domain_or_its_identifier(
+        self, action: Action, platform: VirtualPlatform, inputs: dict[str, str], domain: str | None, shown: str
+    ) -> None:
+        ended = action.run(platform, **inputs)
+
+        assert (ended.result["domain"], ended.result["projectId"]) == (domain, "docs")
+        assert ended.log.startswith(f"Static export of {shown}\n")
+        assert shown in ended.summary.replace("\\", "").splitlines()[0]
+
+    def test_labels_stand_in_paths_and_in_results(self, action: Action, platform: VirtualPlatform) -> None:
+        ended = action.run(platform, **THREE, site_path="sites/{domain}", values_file="{domain}.yaml")
+
+        assert ended.end == (0, None), ended.stdout
+        assert {path.name for path in (action.workspace / "sites").iterdir()} == {"A", "B", "C"}
+        assert [(row["domain"], row["projectId"]) for row in ended.results] == [("A", "a"), ("B", "b"), ("C", "c")]
+        assert all(f"\n| {label} | done | " in ended.summary for label in "ABC")
+
+    def test_what_is_unknown_is_not_mentioned(self, action: Action, platform: VirtualPlatform) -> None:
+        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=600.0))
+
+        one, several = action.run(platform, **DOCS), action.run(platform, **THREE)
+
+        for ended in (one, several):
+            assert [word for word in ("0 %", "page", "Page") if word in ended.log + ended.summary] == []
+
+
+class TestLink:
+    def test_one_that_comes_later_is_waited_for(self, action: Action, platform: VirtualPlatform) -> None:
+        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=0.0, link_seconds=20.0))
+
+        ended = action.run(platform, **DOCS, site_path="site")
+
+        assert (ended.end, ended.outputs["status"]) == ((0, None), "completed"), ended.stdout
+        assert 20 <= platform.clock.elapsed < 50
+
+    def test_one_that_never_comes_ends_the_run_after_half_a_minute(self, action: Action, platform: VirtualPlatform) -> None:
+        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=0.0, link_seconds=9999.0))
+
+        ended = action.run(platform, **DOCS)
+
+        assert ended.end == (1, "bad-response")
+        assert ("mode: collect, project-id: docs" in ended.error, 30 <= platform.clock.elapsed < 40) == (True, True)
+
+    def test_one_that_cannot_be_used_is_like_none(self, action: Action, platform: VirtualPlatform) -> None:
+        platform.simulator.override("read_export", lambda job: {**job, "bundleUrl": "http://storage.example.com/b"})
+
+        ended = action.run(platform, **COLLECT)
+
+        assert (ended.end, "`bundleUrl`" in ended.error) == ((1, "bad-response"), True)
+
+    def test_one_of_a_running_job_is_ignored(self, action: Action, platform: VirtualPlatform) -> None:
+        early = Fault(json={"status": "running", "bundleUrl": "https://storage.example.com/early"})
+        platform.simulator.script("read_export", early)
+
+        ended = action.run(platform, **DOCS)
+
+        assert (ended.end, "early" in ended.outputs["bundleUrl"]) == ((0, None), False)
+
+    @BOTH_FORMS
+    def test_one_that_expires_twice_during_the_download_is_renewed_twice(self, action: Action, form: str) -> None:
+        platform = VirtualPlatform(VirtualClock(), asset_bytes=400_000, link_seconds=3600)
+        pause = Fault(status=503, headers={"Retry-After": "3600"})
+        cut = Fault(cut="in_body", cut_after_bytes=100_000)
+        platform.simulator.script("download", cut, pause, None, cut, pause, None)
+
+        ended = action.export(platform, bundle_path="bundle", outage_tolerance="2h", values_file="values.yaml")
+
+        statuses = [request.status for request in platform.simulator.requests_of("download")]
+        assert (ended.end, statuses) == ((0, None), [200, 503, 403, 206, 503, 403, 206]), ended.stdout
+        assert ended.outputs["bundleUrl"] in (action.workspace / "values.yaml").read_text()
+        assert platform.simulator.count("make_bundle") == (3 if form == BY_DOMAIN else 0)
+
+    @BOTH_FORMS
+    def test_one_that_expires_while_other_sites_are_exported_is_renewed_at_the_end(self, action: Action) -> None:
+        platform = VirtualPlatform(VirtualClock(), link_seconds=300)
+        platform.simulator.plan_export("slow.example.com", ExportPlan(seconds=1000.0))
+        domains = "docs.example.com\nslow.example.com"
+
+        ended = action.export(platform, domain=domains, values_file="{domain}.yaml")
+
+        values = [(action.workspace / f"{domain}.yaml").read_text() for domain in domains.split()]
+        assert (ended.end, ended.log.count("Making a new link")) == ((0, None), 1), ended.stdout
+        assert [row["bundleUrl"] in text for row, text in zip(ended.results, values, strict=True)] == [True, True]
+
+    @BOTH_FORMS
+    def test_one_that_has_expired_by_this_clock_is_renewed_once_and_used_with_a_warning(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
+        past = {"expiresAt": "2020-01-01T00:00:00Z"}
+        for operation in ("make_bundle", "read_export"):
+            platform.simulator.override(operation, lambda job: {**job, **past} if "bundleUrl" in job else job)
+
+        ended = action.export(platform, site_path="site")
+
+        assert (ended.end, len(ended.warnings), ended.outputs["expiresAt"]) == ((0, None), 1, past["expiresAt"])
+
+
+class TestRefused:
+    @pytest.mark.parametrize(("reason", "said"), [("no theme", '"no theme"'), ("", "gave no reason")])
+    def test_a_failed_job_says_why_if_the_platform_does(
+        self, action: Action, platform: VirtualPlatform, reason: str, said: str
+    ) -> None:
+        platform.simulator.plan_export("docs.example.com", ExportPlan(error=reason))
+
+        ended = action.run(platform, **DOCS)
+
+        assert (ended.end, said in ended.error) == ((1, "job-failed"), True)
+
+    @BOTH_FORMS
+    @pytest.mark.parametrize("fault", [PAGE, Fault(status=404, json={"error": "no such endpoint"}), Fault(status=404)])
+    def test_a_platform_without_this_form_is_told_from_one_that_does_not_know_the_site(
+        self, action: Action, platform: VirtualPlatform, form: str, fault: Fault
+    ) -> None:
+        platform.simulator.script_forever("start_export", fault)
+
+        ended = action.export(platform)
+
+        other = "If your platform exports projects, set `project-id`"
+        if form != BY_DOMAIN:
+            other = "If your platform exports domains, set `domain` instead of `project-id`"
+        assert (ended.reason, other in ended.error) == ("bad-response" if fault is PAGE else "not-found", True)
+
+    @BOTH_FORMS
+    def test_once_a_start_was_accepted_an_unknown_site_is_not_blamed_on_the_form(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
+        ended = action.run(platform, domain="docs.example.com\nunknown.example.com")
+
+        assert (ended.end, "If your platform" in ended.error) == ((1, "not-found"), False)
+
+    def test_a_deployment_behind_a_sign_in_stops_no_other(self, action: Action, platform: VirtualPlatform) -> None:
+        ended = action.run(platform, project_id="Private: private\nA: a\nB: b")
+
+        assert [row["failureReason"] for row in ended.results] == ["forbidden", None, None]
+        assert "sign in" in ended.error
+
+    @pytest.mark.parametrize(("inputs", "end"), [(DOCS, (1, "forbidden")), (COLLECT, (0, None))])
+    def test_a_key_with_the_scope_read_collects_but_does_not_start(
+        self, action: Action, inputs: dict[str, str], end: tuple[int, str | None]
+    ) -> None:
+        platform = VirtualPlatform(VirtualClock(), key="another-key", read_key=ADMIN_KEY)
+
+        ended = action.run(platform, **inputs, site_path="site")
+
+        assert (ended.end, "scope `write`" in ended.stdout) == (end, end[0] == 1)
+
+    def test_the_job_of_another_site_of_the_run_is_not_taken(self, action: Action, platform: VirtualPlatform) -> None:
+        platform.simulator.plan_export("a.example.com", ExportPlan(job_id="same"))
+        platform.simulator.script("start_export", Fault(json={"jobId": "same", "status": "queued"}), domain="b.example.com")
+
+        ended = action.run(platform, project_id="A: a\nB: b")
+
+        assert [row["failureReason"] for row in ended.results] == [None, "bad-response"]
+        assert "the same job for A and this site" in ended.error
+
+    def test_a_job_of_another_project_is_not_found(self, action: Action, platform: VirtualPlatform) -> None:
+        ended = action.run(platform, **{**COLLECT, "project_id": "other"})
+
+        assert (ended.end, "`project-id`" in ended.error) == ((1, "not-found"), True)
+
+
+class TestCancelled:
+    """Over real sockets, in a separate process."""
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_between_the_start_and_the_first_reading(
+        self, action: Action, make_platform: Callable[..., Simulator], number: signal.Signals
+    ) -> None:
+        platform = make_platform(export_seconds=3600.0)
+
+        with action.start(platform, **DOCS, poll_interval="1h", max_poll_interval="1h") as running:
+            running.wait_for_line("started (collect it later with mode: collect, project-id: docs, job-id: ")
+            running.send_signal(number)
+            ended = ended_of(running.collect())
+
+        assert ended.end == (128 + number, "cancelled")
+        assert f"project-id: docs, job-id: {ended.outputs['jobId']}" in ended.error
+        assert platform.count("read_export") == 0
+
+    def test_while_the_link_is_renewed(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+        platform = make_platform(link_seconds=30.0)
+        platform.script_forever("read_export", Fault(delay_seconds=3600.0), after=[None])
+
+        with action.start(platform, **COLLECT, site_path="site") as running:
+            while platform.count("read_export") < 2:
+                time.sleep(0.005)
+            running.send_signal(signal.SIGTERM)
+            ended = ended_of(running.collect())
+
+        found: dict[str, Any] = ended.result
+        assert (ended.end, found["status"], found["sitePath"]) == ((143, "cancelled"), "completed", "site")
+        assert "bundleUrl" not in ended.outputs
