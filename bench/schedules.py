@@ -175,7 +175,7 @@ def report(jobs: int, ours: dict[str, Figures], others: dict[str, Figures]) -> i
         f"""
         {jobs:,} jobs in virtual time, in which a request takes no time. Their durations are log-normal (median 240 s, sigma 1),
         from 8 s to 1 h. *Linear* has constant progress; *convex* is in the queue for the first fifth, then accelerates; *none*
-        reports no progress. The other schedules ignore progress. Ratios to fixed 5 s are in parentheses.
+        reports no progress, like exports by project. The other schedules ignore progress. Ratios to fixed 5 s are in parentheses.
         """,
         """
         Goals: for linear, a mean of at most 0.6 s with a third of the requests of fixed 5 s; for convex, 1.3 s with 60 % of them;

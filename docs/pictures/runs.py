@@ -9,7 +9,7 @@ from typing import Final
 
 from admin_api_simulator import ExportPlan
 from admin_api_simulator.github import CREATOR
-from admin_api_simulator.jobs import domain_of_project
+from admin_api_simulator.jobs import DOCS_PROJECT
 from admin_api_simulator.simulator import DEFAULT_TOKEN
 from admin_api_simulator.site import UNCHANGED, SiteChange, build_archive, site_files
 from tests.action import run_virtually
@@ -50,7 +50,6 @@ def bundle_of(domain: str, *, pages: int, media_bytes: int, change: SiteChange =
 
 COMMIT: Final = "9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c"
 DOMAIN: Final = "docs.example.com"
-PROJECT: Final = "6520f3a1c9b1a20012ab34cd"
 DOCS: Final = ExportPlan(
     job_id="se_3f9a2c1b",
     queue_seconds=4,
@@ -63,21 +62,21 @@ CHANGE: Final = SiteChange(added=3, changed=12, removed=1)
 SCENES: Final[Mapping[str, Scene]] = {
     "success": Scene(
         inputs={
-            "project-id": f"{DOMAIN}: {PROJECT}",
+            "project-id": f"{DOMAIN}: {DOCS_PROJECT}",
             "site-path": "site",
             "bundle-path": "bundle.tar.gz",
             "commit": COMMIT,
             "github-token": DEFAULT_TOKEN,
             "deployment-creator": CREATOR,
         },
-        exports={domain_of_project(PROJECT): DOCS},
+        exports={DOMAIN: DOCS},
         deploy_seconds=96.0,
         download_seconds=2.3,
     ),
     "failure": Scene(
-        inputs={"project-id": f"{DOMAIN}: {PROJECT}", "site-path": "site"},
+        inputs={"project-id": f"{DOMAIN}: {DOCS_PROJECT}", "site-path": "site"},
         exports={
-            domain_of_project(PROJECT): ExportPlan(
+            DOMAIN: ExportPlan(
                 job_id="se_91d4e07a",
                 queue_seconds=4,
                 seconds=143,

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Exports the documentation to the folder site, with the action's image. Works in dash, bash and BusyBox. Set DOCS_ADMIN_KEY to the
-# platform's admin API key, and replace the image and the addresses. See the action's docs/outside-github-actions.md.
+# platform's admin API key, and replace the image and the addresses; if the platform exports projects, replace INPUT_DOMAIN by
+# INPUT_PROJECT_ID with the project's identifier. See the action's docs/outside-github-actions.md.
 set -eu
 image=ghcr.io/OWNER/docs-platform-action@sha256:DIGEST
 

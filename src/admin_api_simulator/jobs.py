@@ -15,6 +15,7 @@ from admin_api_simulator.site import UNCHANGED, SiteChange
 AgentOutcome = Literal["pull-request", "no-change", "archived", "failed"]
 
 DEMO_PROJECT = "demo-project"
+DOCS_PROJECT = "6520f3a1c9b1a20012ab34cd"  # an identifier as the platform's, of `docs.example.com`
 FINISHED_EXPORT = "export-finished"
 FAILED_EXPORT = "export-failed"
 FAILING_LABEL = "failing"
@@ -39,7 +40,7 @@ def first_label(domain: str) -> str:
 
 def domain_of_project(project_id: str) -> str:
     """Return the domain of a project's deployment: the project `docs` has `docs.example.com`."""
-    return f"{project_id}.example.com"
+    return f"{'docs' if project_id == DOCS_PROJECT else project_id}.example.com"
 
 
 @dataclass(frozen=True, kw_only=True)

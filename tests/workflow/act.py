@@ -12,10 +12,13 @@ from typing import Any
 
 from admin_api_simulator import Simulator
 from admin_api_simulator.github import CREATOR
+from admin_api_simulator.jobs import DOCS_PROJECT
 from tests.ended import without_key
 from tests.engine import TEST_RUN, need_act
 
 DOMAIN = "docs.example.com"
+PROJECT = {"DOCS_PROJECT_ID": DOCS_PROJECT}
+"""The variable with which workflows export `DOMAIN` by project."""
 REPOSITORY = "example/docs"
 PUBLISHED_AS = "OWNER/docs-platform-action@v1"
 DEPLOYMENT = re.compile(r"^ +deployment: false( #.*)?$", re.MULTILINE)

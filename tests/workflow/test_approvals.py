@@ -10,14 +10,14 @@ import pytest
 
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import SiteChange
-from tests.workflow.act import DOMAIN, REPOSITORY, Act, WorkflowRun
+from tests.workflow.act import DOMAIN, PROJECT, REPOSITORY, Act, WorkflowRun
 from tests.workflow.conftest import AWS, BUCKET, UPLOAD, Client, access, contents
 from tests.workflow.steps import run_step
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
 PLAN, BACK, CALL = "plan-and-publish.yml", "publish-an-earlier-export.yml", "call-plan-and-publish.yml"
-VARIABLES: Final = {**UPLOAD, "AWS_PLAN_ROLE": "arn:aws:iam::123456789012:role/plan"}
+VARIABLES: Final = {**UPLOAD, **PROJECT, "AWS_PLAN_ROLE": "arn:aws:iam::123456789012:role/plan"}
 RUN: Final = f"repos/{REPOSITORY}/actions/runs/1"
 OWN: Final = ".github/workflows/plan-and-publish.yml"
 WAITING: Final = [{"id": 2, "path": OWN}, {"id": 0, "path": OWN}, {"id": -1, "path": ".github/workflows/other.yml"}]
@@ -69,6 +69,7 @@ def bucket(act: Act, platform: Simulator, storage: Client) -> Bucket:
 def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(bucket: Bucket) -> None:
     first = bucket.run(**FIRST)
     assert first.succeeded, first.log
+    assert f"mode: collect, project-id: {PROJECT['DOCS_PROJECT_ID']}" in first.log
     assert "Approved by reviewer" in first.log
     assert first.printed("asked of gh:") == [f"run cancel 0 --repo {REPOSITORY}"], first.log
     published = bucket.site()
@@ -177,6 +178,8 @@ def test_several_sites_call_one_workflow(bucket: Bucket, site: str) -> None:
     published = {made: contents(bucket.storage, made) for made, _ in SITES.values()}
     assert [made for made, files in published.items() if files] == [name]
     assert domain.encode() in published[name]["index.html"]
+    # not by project: the variable names that of another site
+    assert [request.path for request in bucket.platform.requests_of("start_export")] == ["/v1/static-export/jobs"]
     assert MANIFEST in published[name]
 
 

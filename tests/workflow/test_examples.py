@@ -23,7 +23,7 @@ from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.models import Bundle
 from tests.engine import docker
-from tests.workflow.act import DOMAIN, REPOSITORY, Act
+from tests.workflow.act import DOMAIN, PROJECT, REPOSITORY, Act
 from tests.workflow.cluster import Cluster, running_cluster
 from tests.workflow.conftest import (
     AWS,
@@ -41,6 +41,7 @@ from tests.workflow.conftest import (
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
+HTML_FILES = PAGES + 1  # the page for missing addresses, too
 MANY_PAGES = 120  # more than `min-pages` in the README
 SITE = site_files(domain=DOMAIN, pages=PAGES)
 ARCHIVE = build_archive(SITE, "tar.gz")
@@ -96,13 +97,13 @@ APP = {
             {},
             {"deployed:": [f"{hashlib.sha256(body).hexdigest()}  {name}" for name, body in SITE.items()]},
         ),
-        ("export-after-merge.yml", closed_pull_request(merged=True), {"Exported": [f"{PAGES} pages after pull request 7"]}),
+        ("export-after-merge.yml", closed_pull_request(merged=True), {"Exported": [f"{HTML_FILES} pages after pull request 7"]}),
         ("export-after-merge.yml", closed_pull_request(merged=False), {"Exported": []}),
         ("export-after-merge.yml", closed_pull_request(merged=True, repository="fork/docs"), {"Exported": []}),
         (
             "export-the-merged-commit.yml",
             {"event": "repository_dispatch", "payload": {"action": "docs-deployed", "client_payload": {}}},
-            {"Exported": [f"{PAGES} pages"]},
+            {"Exported": [f"{HTML_FILES} pages"]},
         ),
         (
             "readme-comment.yml",
@@ -202,7 +203,7 @@ def test_an_export_is_started_at_night_and_collected_in_the_morning(act: Act, pl
 
     assert night.succeeded, night.log
     assert morning.succeeded, morning.log
-    assert (night.printed("Collected"), morning.printed("Collected")) == ([], [f"{PAGES} pages"])
+    assert (night.printed("Collected"), morning.printed("Collected")) == ([], [f"{HTML_FILES} pages"])
     assert platform.count("start_export") == 1
 
 
@@ -218,16 +219,22 @@ def test_after_an_incomplete_export_nothing_is_uploaded_and_nothing_removed(
     assert contents(storage) == {"index.html": OLD_PAGE["Body"]}
 
 
-def test_many_sites_are_deployed_and_the_failed_one_stays_unchanged(act: Act, platform: Simulator, storage: Client) -> None:
+@pytest.mark.parametrize("name", ["DOCS_DOMAINS", "DOCS_PROJECTS"])
+def test_many_sites_are_deployed_and_the_failed_one_stays_unchanged(
+    act: Act, platform: Simulator, storage: Client, name: str
+) -> None:
     good, bad = (DOMAIN, "developers.example.com"), "failing.example.com"
     storage.put_object(**OLD_PAGE, Key=f"{bad}/index.html")
-    variables = {**UPLOAD, "DOCS_DOMAINS": "\n".join([*good, bad])}
+    sites = [*good, bad]
+    if name == "DOCS_PROJECTS":
+        sites = [f"{domain}: {domain.partition('.')[0]}" for domain in sites]
+    variables = {**UPLOAD, name: "\n".join(sites)}
 
     run = act.run("export-many-deploy-each.yml", platform, variables=variables, environment=endpoint(storage))
 
     assert not run.succeeded, run.log
-    sites = {f"{domain}/{name}": body for domain in good for name, body in site_files(domain=domain, pages=PAGES).items()}
-    assert contents(storage) == {**sites, f"{bad}/index.html": OLD_PAGE["Body"]}
+    files = {f"{domain}/{path}": body for domain in good for path, body in site_files(domain=domain, pages=PAGES).items()}
+    assert contents(storage) == {**files, f"{bad}/index.html": OLD_PAGE["Body"]}
     # act marks every job of a matrix as failed if one fails, so the steps are checked
     failed = re.findall(r"^\[.*?/Deploy (\S+)-\d+ *\] .*Failure - Main ", run.log, re.MULTILINE)
     messages = re.findall(r"::error::Not deployed\. Export of (\S+): .+\. The API at .* said: ", run.log)
@@ -274,7 +281,7 @@ def test_the_site_is_exported_when_it_contains_the_commit(act: Act, platform: Si
     run = act.run("export-the-merged-commit.yml", platform, variables={"DOCS_MARKER_URL": marker})
 
     assert run.succeeded, run.log
-    assert run.printed("Exported") == [f"{PAGES} pages"], run.log
+    assert run.printed("Exported") == [f"{HTML_FILES} pages"], run.log
 
 
 @pytest.fixture
@@ -317,7 +324,7 @@ def test_the_deployment_gets_link_and_version_and_keeps_its_other_values(
 ) -> None:
     platform.plan_export(DOMAIN, ExportPlan(job_id="se_new"))
     platform.add_export_job("se_remembered", domain=DOMAIN)
-    variables = {**DEPLOY, "DOCS_EXPORT_JOB": "se_remembered"}
+    variables = {**DEPLOY, **PROJECT, "DOCS_EXPORT_JOB": "se_remembered"}
     secrets = {"KUBECONFIG": cluster.kubeconfig(CONTEXT), "VARIABLES_TOKEN": "token-of-the-tests"}
 
     run = act.run(example, platform, variables=variables, secrets=secrets, **given)
