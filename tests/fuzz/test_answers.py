@@ -12,11 +12,12 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
+from docs_platform_action.api.by_project import ByProject
 from docs_platform_action.http.api_client import MAX_RESPONSE_BYTES, ApiClient
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.retry import read_retry_after
 from docs_platform_action.http.transport import Request, Timeouts
-from docs_platform_action.models import MAX_TEXT_LENGTH, AgentJob, Bundle, ExportJob, is_loopback, read_error, read_started
+from docs_platform_action.models import MAX_TEXT_LENGTH, AgentJob, Bundle, is_loopback, read_error, read_started
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
 from tests.keys import ADMIN_KEY
@@ -29,6 +30,7 @@ GOOD: Final[tuple[Body, ...]] = (
     {"jobId": "se_1", "status": "queued"},
     {"status": "running", "progress": 57.5, "pageCount": 231},
     {"status": "failed", "error": {"message": "page /a does not render", "code": 7}},
+    {"jobId": "6520f3", "status": "completed", "error": None, "bundleUrl": "https://s.example.com/b?sig=1"},
     {"bundleUrl": "https://s.example.com/b?sig=1", "expiresAt": "2026-05-04T15:04:00Z", "sizeBytes": 1024},
     {**AGENT_JOB},
 )
@@ -72,7 +74,8 @@ def check(body: Mapping[str, object]) -> None:
         assert job_id
         assert not {"Cc", "Cs"} & {unicodedata.category(character) for character in job_id}
     with contextlib.suppress(ValueError):
-        export = ExportJob.from_json(body)
+        export = ByProject().read_status(body)
+        assert export.link is None or (export.status == "completed" and is_address(export.link.url))
         assert all(map(is_sound, (export.status, export.error)))
         assert export.progress is None or 0 <= export.progress <= 100
         assert export.page_count is None or (type(export.page_count) is int and 0 <= export.page_count < 2**53)

@@ -9,6 +9,7 @@ from admin_api_simulator import Fault
 from docs_platform_action.errors import ActionError
 from tests.action import run_virtually
 from tests.archives import KINDS, SMALL_SITE
+from tests.forms import BY_PROJECT, FORMS, by_project
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import mutated_bytes
 from tests.fuzz.test_answers import contents, encoded, header_values
@@ -72,8 +73,9 @@ def turns(strategy: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list
     ),
     domains=st.integers(1, 4),
     seed=st.integers(0, 99),
+    form=st.sampled_from(FORMS),
 )
-def test_every_run_ends_as_the_contract_allows(troubles: dict[str, list[Any]], domains: int, seed: int) -> None:
+def test_every_run_ends_as_the_contract_allows(troubles: dict[str, list[Any]], domains: int, seed: int, form: str) -> None:
     clock = VirtualClock(seed=seed)
     platform = VirtualPlatform(clock, trouble=Troubled(troubles))
     inputs = {
@@ -84,7 +86,7 @@ def test_every_run_ends_as_the_contract_allows(troubles: dict[str, list[Any]], d
         "site-path": "sites/{domain}",
     }
 
-    ended = run_virtually(platform, inputs, seed=seed)
+    ended = run_virtually(platform, by_project(inputs) if form == BY_PROJECT else inputs, seed=seed)
 
     failed = [row for row in ended.results if row["failureReason"]]
     assert {row["failureReason"] for row in failed} <= REASONS
