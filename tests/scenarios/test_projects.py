@@ -131,6 +131,28 @@ class TestLink:
         assert ended.end == (1, "bad-response")
         assert ("mode: collect, project-id: docs" in ended.error, 30 <= platform.clock.elapsed < 40) == (True, True)
 
+    @pytest.mark.parametrize(
+        "fault", [Fault(json={"status": "completed"}), Fault(status=204), Fault(status=502), Fault(body="<html>")]
+    )
+    def test_one_that_never_comes_is_not_asked_for_without_pauses(
+        self, action: Action, platform: VirtualPlatform, fault: Fault
+    ) -> None:
+        platform.simulator.script_forever("read_export", fault, after=[Fault(json={"status": "completed"})])
+
+        action.run(platform, **COLLECT)
+
+        assert platform.clock.elapsed < 10 * 60
+        assert platform.simulator.count("read_export") < 60
+
+    def test_an_outage_tolerance_below_half_a_minute_ends_the_wait_with_the_same_reason(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
+        platform.simulator.script_forever("read_export", Fault(json={"status": "completed"}))
+
+        ended = action.run(platform, **COLLECT, outage_tolerance="5s")
+
+        assert (ended.end, platform.clock.elapsed < 10) == ((1, "bad-response"), True)
+
     def test_one_that_cannot_be_used_is_like_none(self, action: Action, platform: VirtualPlatform) -> None:
         platform.simulator.override("read_export", lambda job: {**job, "bundleUrl": "http://storage.example.com/b"})
 

@@ -112,15 +112,23 @@ class Answer(Generic[T]):
             reason = "the server returned a web page, not the API's JSON"
             raise self._wrong_base_url(BadResponse, reason, cause="That is often the dashboard's address.")
         returned = f"The API returned {response.status}, but {problem}"
-        may_change = call.request.method == "GET" and now < call.invalid_until
-        if advice is not errors.ECHOED_KEY and (may_change or not isinstance(body, dict)):
-            raise TransientError(returned, advice=advice, retry_until=call.invalid_until)
+        if not isinstance(body, dict):
+            raise TransientError(returned, advice=advice)
         details = [f"{returned}."]
         if call.is_start:
             came = "" if advice is errors.ECHOED_KEY else f"The response was: {json.dumps(body, ensure_ascii=False)[:300]}"
             details += [came, "The platform may have started a job anyway. Check the dashboard before the next run."]
         summary = f"the API's response to {call.request.url} is invalid"
-        raise BadResponse(summary, details=tuple(filter(None, details)), **advice)
+        invalid = BadResponse(summary, details=tuple(filter(None, details)), **advice)
+        may_change = call.request.method == "GET" and now < call.invalid_until
+        if advice is errors.ECHOED_KEY or not may_change:
+            raise invalid
+        raise TransientError(
+            returned,
+            advice=advice,
+            retry_until=call.invalid_until,
+            final_error=invalid if advice is call.invalid_advice else None,
+        )
 
     def _final_error(self) -> ActionError:
         status = self.response.status

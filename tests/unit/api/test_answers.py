@@ -73,6 +73,10 @@ def test_a_web_page_blames_base_url_only_before_a_successful_response(
     assert (error.failure_reason, "`base-url`" in text_of(error)) == (reason, blames_base_url)
 
 
+def test_of_agent_jobs_a_missing_endpoint_means_a_wrong_base_url() -> None:
+    assert failed(AGENT, status=404, json={"error": "no such route"}).summary.startswith("`base-url` is probably wrong")
+
+
 @pytest.mark.parametrize(
     ("body", "is_missing"),
     [
