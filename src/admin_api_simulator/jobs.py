@@ -47,7 +47,7 @@ def domain_of_project(project_id: str) -> str:
 class ExportPlan:
     """How the exports of a domain will be; what is None is as for every domain.
 
-    - `seconds` include `queue_seconds`. `link_seconds`: how long after its end, by project, a completed job has no link yet.
+    - `seconds` include `queue_seconds`. `link_delay_seconds`: how long after its end, by project, a completed job has no link yet.
     - `change`: how the site differs from one with `pages`. `bundle` replaces its archive.
     - An export with an `error` fails; with an empty one, by project, for no reported reason.
     - `job_id` is for a domain that is exported once.
@@ -56,7 +56,7 @@ class ExportPlan:
     job_id: str | None = None
     seconds: float | None = None
     queue_seconds: float | None = None
-    link_seconds: float = 0.0
+    link_delay_seconds: float = 0.0
     pages: int | None = None
     change: SiteChange = UNCHANGED
     error: str | None = None
@@ -73,7 +73,7 @@ class ExportJob:
     created_at: datetime
     seconds: float
     queue_seconds: float
-    link_seconds: float
+    link_delay_seconds: float
     base_path: str
     pages: int
     change: SiteChange
@@ -199,7 +199,7 @@ class JobStore:
             created_at=self._clock.now(),
             seconds=seconds,
             queue_seconds=seconds * self._queue_share if plan.queue_seconds is None else plan.queue_seconds,
-            link_seconds=plan.link_seconds,
+            link_delay_seconds=plan.link_delay_seconds,
             base_path=base_path,
             pages=self._pages if plan.pages is None else plan.pages,
             change=plan.change,
@@ -253,7 +253,7 @@ class JobStore:
 
     def has_link(self, job: ExportJob) -> bool:
         """Return whether an export is completed, and by project has its link now."""
-        return job.error is None and self._clock.monotonic() >= job.ended + job.link_seconds
+        return job.error is None and self._clock.monotonic() >= job.ended + job.link_delay_seconds
 
     def agent_json(self, project_id: str, job_id: str) -> dict[str, object] | None:
         """Return the JSON object of an agent job; the first read starts it."""

@@ -306,7 +306,7 @@ def run_with(played: Played, operation: Operation, times: int | None, form: str)
     platform = VirtualPlatform(VirtualClock(), trouble=played, job_ids=["se_1", "se_2"], export_seconds=5, pages=12)
     plan = ExportPlan(job_id="se_1", seconds=5, bundle=ARCHIVE)
     if operation is Operation.LINK:
-        plan = replace(plan, seconds=0, link_seconds=5)
+        plan = replace(plan, seconds=0, link_delay_seconds=5)
     platform.simulator.plan_export("docs.example.com", plan)
     if operation in {Operation.READ_EXPORT, Operation.BUNDLE, Operation.LINK}:
         platform.simulator.script_forever("download", Fault(body=ARCHIVE))

@@ -116,7 +116,7 @@ class TestNames:
 
 class TestLink:
     def test_one_that_comes_later_is_waited_for(self, action: Action, platform: VirtualPlatform) -> None:
-        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=0.0, link_seconds=20.0))
+        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=0.0, link_delay_seconds=20.0))
 
         ended = action.run(platform, **DOCS, site_path="site")
 
@@ -124,7 +124,7 @@ class TestLink:
         assert 20 <= platform.clock.elapsed < 50
 
     def test_one_that_never_comes_ends_the_run_after_half_a_minute(self, action: Action, platform: VirtualPlatform) -> None:
-        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=0.0, link_seconds=9999.0))
+        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=0.0, link_delay_seconds=9999.0))
 
         ended = action.run(platform, **DOCS)
 
