@@ -27,7 +27,7 @@ LONGEST_RUN_SECONDS = 60.0
 POLL_INTERVAL = "1s"
 LINE_LENGTH = 130
 MANIFEST = "site.manifest"
-PROJECT = {"project-id": "docs.example.com: docs"}
+PROJECT = {"project-id": "docs", "domain": "docs.example.com"}
 RESULT_KEYS = ("domain", "status", "sitePath", "failureReason")
 
 

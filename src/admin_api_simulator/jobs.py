@@ -47,7 +47,8 @@ def domain_of_project(project_id: str) -> str:
 class ExportPlan:
     """How the exports of a domain will be; what is None is as for every domain.
 
-    - `seconds` include `queue_seconds`. `link_delay_seconds`: how long after its end, by project, a completed job has no link yet.
+    - `seconds` include `queue_seconds`.
+    - `link_delay_seconds`: how long after its end, by project, a completed job has no link yet.
     - `change`: how the site differs from one with `pages`. `bundle` replaces its archive.
     - An export with an `error` fails; with an empty one, by project, for no reported reason.
     - `job_id` is for a domain that is exported once.

@@ -134,7 +134,7 @@ class Unauthorized(ActionError):
     is_about_all_sites = True
     default_cause = (
         "The key is mistyped, has expired (new keys expire after 90 days unless set otherwise), or belongs to another "
-        "organization; or the organization's plan has no access to the API."
+        "organization. Or the plan has no access to the API, or static export is not enabled."
     )
     default_remedy = "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page."
 
@@ -156,7 +156,7 @@ class ForbiddenSite(Forbidden):
     is_about_all_sites = False
     default_remedy = (
         "Check the deployment's settings, and the key's scope and addresses, in the dashboard, then run the workflow again. "
-        "GitHub's own runners have no fixed addresses."
+        "A site behind a sign-in cannot be exported. GitHub's own runners have no fixed addresses."
     )
 
 

@@ -29,7 +29,7 @@ def test_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (code, (tmp_path / "demo" / "summary.html").exists()) == (0, True)
     assert (35 <= len(lines) <= 52, max(map(len, lines)) <= 130) == (True, True)
     for text in (
-        "project-id: docs.example.com: docs",
+        "project-id: docs, domain: docs.example.com",
         "domain: docs.example.com",
         "serves 2222222",
         "Unpacked ",

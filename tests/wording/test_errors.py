@@ -57,6 +57,7 @@ INPUTS: Final[tuple[Inputs, ...]] = (
     {"domain": "münchen.example.com"},
     {"domain": "docs.example.com\nDocs.Example.COM"},
     {"domain": "a.example.com, b.example.com"},
+    {"domain": "docs.example.com: 65"},
     {"domain": f"{ADMIN_KEY}.example.com"},
     {**COLLECT, "job_id": "a\0b"},
     *({"timeout": text} for text in ("soon", "0s", "841h")),
@@ -65,7 +66,18 @@ INPUTS: Final[tuple[Inputs, ...]] = (
     {"job_id": "aj_1", "project_id": "prj_1"},
     *(
         {"domain": "", "project_id": text}
-        for text in ("A: 65\n66", "A: 65\na: 66", "A: 65\nB: 65", "65, 66", "65\0", "../a: 65", "- A: 65")
+        for text in (
+            "A: 65\n66",
+            "A: 65\na: 66",
+            "A: 65\nB: 65",
+            "65, 66",
+            "65\0",
+            "a/b: 65",
+            "..: 65",
+            "# A: 65",
+            "{projectId}",
+            "- A: 65",
+        )
     ),
     *({"domain": "", "project_id": f"docs.example.com{rest}"} for rest in ("", ":", ":65")),
     *({**PROJECTS}, {**PROJECT, **SEVERAL}, {"project_id": "A: 65"}, {**COLLECT, **PROJECTS, "domain": ""}),
@@ -282,6 +294,7 @@ def _of_the_api(runs: Runs) -> Iterator[ActionError]:
     yield from (runs.faulty("start_export", fault, EXPORT) for fault in START)
     yield from (runs.faulty("start_export", fault, {**PROJECT, "domain": ""}) for fault in START_BY_PROJECT)
     yield from (runs.faulty("read_export", fault, COLLECT) for fault in READ)
+    yield runs.faulty("make_bundle", Fault(status=403, json={"error": "no"}), COLLECT)
     yield runs.faulty("read_export", Fault(status=404, json={"error": "not in this project"}), {**COLLECT, **PROJECT})
     yield runs.faulty("read_export", Fault(json={"status": "completed"}), {**COLLECT, **PROJECT})
     yield from (runs.faulty("read_agent_job", fault, AGENT) for fault in (Fault(status=403, json={}), Fault(status=404)))

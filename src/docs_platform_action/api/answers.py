@@ -175,12 +175,15 @@ class Answer(Generic[T]):
         lacks = f"key lacks the scope `{scope}`, or this runner's address is not on the key's list."
         form = self.call.form
         if form is None or not self.call.is_start:
-            return errors.Forbidden(summary, details=self._quotes, cause=f"The {lacks}")
+            cause = f"The {lacks}"
+            if scope == "write":  # for the link by domain
+                cause += " An export by project is collected with `project-id`, and then `read` is enough."
+            return errors.Forbidden(summary, details=self._quotes, cause=cause)
         kind = errors.Forbidden if form.is_403_about_key else errors.ForbiddenSite
         return kind(
             "the platform refused to start the export (403)",
             details=self._quotes,
-            cause=f"{form.not_enabled}, the {lacks}",
+            cause=f"One of these: {form.not_enabled}, the {lacks}",
         )
 
     def _already_running(self, form: ExportForm) -> ActionError:

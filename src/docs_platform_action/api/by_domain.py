@@ -23,7 +23,7 @@ class ByDomain:
     resource = "domain"
     other_cause = "The platform exports projects, not domains"
     other_form = "If your platform exports projects, set `project-id`"
-    not_enabled = "The organization has no Enterprise plan, static export is not enabled, the site asks its readers to sign in"
+    not_enabled = "the organization has no Enterprise plan, static export is not enabled, the site asks its readers to sign in"
     is_403_about_key = True
     unknown_site = Advice(
         cause="The domain is mistyped, no longer deployed, or belongs to another organization than the key.",

@@ -21,7 +21,7 @@ class ByProject:
     resource = "project"
     other_cause = "The platform exports domains, not projects"
     other_form = "If your platform exports domains, set `domain` instead of `project-id`"
-    not_enabled = "Static export is not enabled for this deployment, the deployment asks its readers to sign in"
+    not_enabled = "static export is not enabled for this deployment, the deployment asks its readers to sign in"
     is_403_about_key = False
     unknown_site = Advice(
         cause="The project is mistyped, was deleted, or belongs to another organization than the key.",

@@ -41,7 +41,7 @@ class ExportForm(Protocol):
     resource: str  # what a start names
     other_cause: str  # a sentence without its full stop: the platform has the other form
     other_form: str  # what to do then
-    not_enabled: str  # a clause: why a site cannot be exported, as far as a 403 says
+    not_enabled: str  # clauses: why a 403 to a start may be about the site
     is_403_about_key: bool  # rather than about one site
     unknown_site: Advice  # 404 to a start
     unknown_job: Advice  # 404 to a reading, before any other response

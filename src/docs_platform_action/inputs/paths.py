@@ -38,7 +38,8 @@ def resolve_each(
 ) -> list[T]:
     """Return what `use` makes of the path of each domain, which replaces `{domain}`. Raises `ValueError` with all errors."""
     if PLACEHOLDER in value and None in domains:
-        raise ValueError(f"contains {PLACEHOLDER}, but `domain` is not set; set it, or remove {PLACEHOLDER}")
+        missing = "neither `domain` nor a label in `project-id` is set"
+        raise ValueError(f"contains {PLACEHOLDER}, but {missing}; set one, or remove {PLACEHOLDER}")
     if PLACEHOLDER not in value and len(domains) > 1:
         raise ValueError(f"must contain {PLACEHOLDER}, such as out/{PLACEHOLDER}")
     used, errors = [], []

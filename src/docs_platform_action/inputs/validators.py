@@ -121,6 +121,8 @@ def _domain_error(line: str) -> str:
     parts = re.split(r"\s*[,;]\s*|\s+", line.strip(",; "))
     if len(parts) > 1 and all("." in part and _is_host(part) for part in parts):
         return f"{given} contains {len(parts)} domains; write one per line"
+    if re.search(r":\s+\S", line):
+        return f"{given} is not a bare host name; to export a project, set `project-id`"
     if not line.isascii():
         return f"{given} contains non-ASCII or invisible characters; write the host name in ASCII (Punycode)"
     without_scheme = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", line)
@@ -179,9 +181,15 @@ def _project_error(line: str) -> str | None:
         if label and not _is_domain(label):
             instead = f"{project.project_id}: {label}"
         said = f"{quoted(project.project_id)} is a domain, not a project's identifier"
-        return f"{said}, which the dashboard shows; write `{instead}`"
+        return f"{said}, which the dashboard shows; write `{instead}`, or set only `domain`"
+    odd = re.search(r"""["'#<>{}]|://""", project.project_id) or re.match(r"""["'#]""", label or "")
+    if odd is not None:
+        said = f"{given} contains {odd[0]}, which is not part of an identifier or a label"
+        return f"{said}; write these alone, {EXAMPLE}"
     if label is not None and (re.search(r"[/\\]", label) or not re.search(r"\w", label)):
-        return f"the label {quoted(label)} cannot be part of a file name; write one {EXAMPLE}"
+        named = re.sub(r"[/\\]+", "-", label).strip(".-")
+        instead = f"`{named}: {project.project_id}`" if named else f"one {EXAMPLE}"
+        return f"the label {quoted(label)} cannot be part of a file name; write {instead}"
     parts = [*filter(None, re.split(r"\s*[,;=]\s*|\s+|:(?=\S)", project.project_id))]
     if label is None and len(parts) == 2 and _is_domain(parts[0]):
         instead = f"{parts[0]}: {parts[1]}"
@@ -205,7 +213,7 @@ def parse_start_options(value: str) -> Mapping[str, object]:
     if not isinstance(options, dict):
         raise ValueError('must be a JSON object of additional fields, such as {"basePath": "/docs"}')
     if "domain" in options:
-        raise ValueError("contains `domain`; use the input `domain` for it")
+        raise ValueError("contains `domain`; use the input `domain` or `project-id` for it")
     return options
 
 

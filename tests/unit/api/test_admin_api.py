@@ -52,6 +52,15 @@ class TestRequests:
         assert talk.sent[0].exchange.timeouts.idle_seconds == BUNDLE_TIMEOUTS.idle_seconds
         assert talk.api.client.redactor.hide("0123456789") == "…"
 
+    def test_the_signature_of_a_link_in_a_reading_is_hidden_from_then_on(self) -> None:
+        reading = {"status": "completed", "bundleUrl": "https://s.example.com/b?X-Amz-Signature=0123456789"}
+        job = Job(mode="collect", project_id="docs", job_id="se_1")
+        talk = Talk(Fault(json=reading), job=job)
+
+        talk.call(READ)
+
+        assert talk.api.client.redactor.hide("0123456789") == "…"
+
     def test_the_job_of_another_domain_is_refused_and_the_same_one_again_is_not(self) -> None:
         talk, other = Talk(Fault(json={"jobId": "se_1"})), Job(mode="export", domain="other.example.com")
 
