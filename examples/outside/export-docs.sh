@@ -18,7 +18,7 @@ printf '%s\n' > "$settings" \
     'OUTPUT_ENV_FILE=outputs.env'
 
 rm -rf site outputs.env # of an earlier run
-unset failureReason jobId pageCount
+unset failureReason jobId
 docker run --rm --env-file "$settings" --volume "$PWD:/workspace" --workdir /workspace "$image" &
 client=$!
 trap 'kill -TERM "$client" 2>/dev/null || :' INT TERM # docker passes it on to the action, which then ends by itself
@@ -35,11 +35,11 @@ fi
 case "${failureReason:-}" in
     '') ;;
     timeout | unavailable | cancelled) echo "Not finished.${jobId:+ To collect it later, add INPUT_MODE=collect and INPUT_JOB_ID=$jobId}" >&2 ;;
-    too-few-pages) echo "Not published: the export has only ${pageCount:-too few} pages" >&2 ;;
+    too-few-pages) echo "Not published: the export has fewer pages than INPUT_MIN_PAGES" >&2 ;;
     *) echo "Failed: $failureReason" >&2 ;;
 esac
 if [ "$code" -ne 0 ] || [ ! -d site ]; then
     exit "$((code ? code : 1))"
 fi
 
-echo "Exported ${pageCount:-all} pages to site"
+echo "Exported $(find site -name '*.html' | wc -l) pages to site"
