@@ -139,6 +139,16 @@ class Unauthorized(ActionError):
     default_remedy = "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page."
 
 
+class UnauthorizedSite(Unauthorized):
+    """The API returned 401, maybe for this site alone."""
+
+    is_about_all_sites = False
+    default_remedy = (
+        "Check the secret that `admin-key` reads, and in the dashboard whether static export is enabled for the project. "
+        "If both are right, create a new key on the dashboard's API keys page."
+    )
+
+
 class Forbidden(ActionError):
     """The API returned 403."""
 

@@ -214,9 +214,10 @@ def at_the_api(row: Row, operation: Operation) -> tuple[str, str, str]:
     if nature in {Nature.MISSING_FIELD, Nature.UNUSABLE_FIELD}:
         if operation in {Operation.START, Operation.BUNDLE}:
             return final("bad-response")
-        if operation is Operation.LINK:
-            return temporary("bad-response")  # after 30 s
-        return temporary("timeout" if nature is Nature.UNUSABLE_FIELD else "unavailable")
+        if nature is Nature.MISSING_FIELD:
+            return temporary("unavailable")
+        # an unknown status is that of a job that runs; a completed job gets its link within 30 s
+        return temporary("bad-response" if operation is Operation.LINK else "timeout")
     if is_start and nature not in {Nature.UNREACHED, Nature.NOT_PROCESSED}:
         return final("start-unconfirmed")  # the platform may have started the export
     return temporary("unavailable")

@@ -3,12 +3,13 @@
 import json
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
 
 from admin_api_simulator import ExportPlan, Fault, Simulator
+from admin_api_simulator.contract import check_requests
 from tests.action import Action
 from tests.ended import ended_of
 from tests.forms import BOTH_FORMS, BY_DOMAIN
@@ -24,8 +25,11 @@ PAGE: Final = Fault(body="<!doctype html><title>Log in</title>", headers={"Conte
 
 
 @pytest.fixture
-def platform() -> VirtualPlatform:
-    return VirtualPlatform(VirtualClock(), pages=12, asset_bytes=200_000)
+def platform() -> Iterator[VirtualPlatform]:
+    """Return a platform whose requests are checked against the API description."""
+    platform = VirtualPlatform(VirtualClock(), pages=12, asset_bytes=200_000)
+    yield platform
+    check_requests(platform.simulator.requests)
 
 
 class TestRequests:
@@ -144,14 +148,22 @@ class TestLink:
         assert platform.clock.elapsed < 10 * 60
         assert platform.simulator.count("read_export") < 60
 
-    def test_an_outage_tolerance_below_half_a_minute_ends_the_wait_with_the_same_reason(
-        self, action: Action, platform: VirtualPlatform
-    ) -> None:
-        platform.simulator.script_forever("read_export", Fault(json={"status": "completed"}))
+    def test_a_reading_without_one_is_no_outage(self, action: Action, platform: VirtualPlatform) -> None:
+        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=0.0, link_delay_seconds=28.0))
 
-        ended = action.run(platform, **COLLECT, outage_tolerance="5s")
+        ended = action.run(platform, **DOCS, outage_tolerance="1s")
 
-        assert (ended.end, platform.clock.elapsed < 10) == ((1, "bad-response"), True)
+        assert ended.end == (0, None), ended.stdout
+        assert "The completed export has no bundle link yet. Reading it again for up to 0:30." in ended.log
+        assert "responding again" not in ended.log
+
+    def test_a_job_that_fails_while_it_is_awaited_says_why(self, action: Action, platform: VirtualPlatform) -> None:
+        completed, failed = Fault(json={"status": "completed"}), Fault(json={"status": "failed", "error": "disk full"})
+        platform.simulator.script("read_export", completed, completed, failed)
+
+        ended = action.run(platform, **COLLECT)
+
+        assert (ended.end, ended.outputs["status"], "disk full" in ended.error) == ((1, "job-failed"), "failed", True)
 
     def test_one_that_cannot_be_used_is_like_none(self, action: Action, platform: VirtualPlatform) -> None:
         platform.simulator.override("read_export", lambda job: {**job, "bundleUrl": "http://storage.example.com/b"})
@@ -162,11 +174,20 @@ class TestLink:
 
     def test_one_of_a_running_job_is_ignored(self, action: Action, platform: VirtualPlatform) -> None:
         early = Fault(json={"status": "running", "bundleUrl": "https://storage.example.com/early"})
-        platform.simulator.script("read_export", early)
+        platform.simulator.script("read_export", early, Fault(json={"status": "completed"}), early)
 
         ended = action.run(platform, **DOCS)
 
         assert (ended.end, "early" in ended.outputs["bundleUrl"]) == ((0, None), False)
+
+    def test_the_signature_of_any_is_hidden(self, action: Action, platform: VirtualPlatform) -> None:
+        link = "https://storage.example.com/b?X-Amz-Signature=0123456789abcdef"
+        failed = {"status": "failed", "bundleUrl": link, "error": "0123456789abcdef has expired"}
+        platform.simulator.script("read_export", Fault(json=failed))
+
+        ended = action.run(platform, **COLLECT)
+
+        assert (ended.reason, "0123456789abcdef" in ended.stdout + ended.summary) == ("job-failed", False)
 
     @BOTH_FORMS
     def test_one_that_expires_twice_during_the_download_is_renewed_twice(self, action: Action, form: str) -> None:
@@ -229,7 +250,7 @@ class TestRefused:
 
         other = "If your platform exports projects, set `project-id`"
         if form != BY_DOMAIN:
-            other = "If your platform exports domains, set `domain` instead of `project-id`"
+            other = "If your platform exports domains, remove `project-id`, and set `domain`"
         assert (ended.reason, other in ended.error) == ("bad-response" if fault is PAGE else "not-found", True)
 
     @BOTH_FORMS
@@ -244,7 +265,16 @@ class TestRefused:
         ended = action.run(platform, project_id="Private: private\nA: a\nB: b")
 
         assert [row["failureReason"] for row in ended.results] == ["forbidden", None, None]
-        assert "sign in" in ended.error
+        assert "not available for deployments that require authentication" in ended.error
+
+    @BOTH_FORMS
+    def test_a_401_stops_the_other_sites_only_by_domain(self, action: Action, platform: VirtualPlatform, form: str) -> None:
+        platform.simulator.script("start_export", Fault(status=401), domain="a.example.com")
+
+        ended = action.run(platform, domain="a.example.com\nb.example.com")
+
+        other = "unauthorized" if form == BY_DOMAIN else None
+        assert [row["failureReason"] for row in ended.results] == ["unauthorized", other]
 
     @pytest.mark.parametrize(("inputs", "end"), [(DOCS, (1, "forbidden")), (COLLECT, (0, None))])
     def test_a_key_with_the_scope_read_collects_but_does_not_start(

@@ -241,6 +241,17 @@ def test_many_sites_are_deployed_and_the_failed_one_stays_unchanged(
     assert (failed, messages) == ([bad], [bad]), run.log
 
 
+def test_a_site_without_a_domain_is_not_deployed_to_the_whole_bucket(act: Act, platform: Simulator, storage: Client) -> None:
+    storage.put_object(**OLD_PAGE, Key=f"{DOMAIN}/index.html")
+    variables = {**UPLOAD, "DOCS_PROJECTS": "docs"}
+
+    run = act.run("export-many-deploy-each.yml", platform, variables=variables, environment=endpoint(storage))
+
+    assert not run.succeeded, run.log
+    assert "Write the domain before the project in DOCS_PROJECTS" in run.log
+    assert contents(storage) == {f"{DOMAIN}/index.html": OLD_PAGE["Body"]}
+
+
 def endpoint(storage: Client) -> dict[str, str]:
     return {"AWS_ENDPOINT_URL": storage.meta.endpoint_url}
 

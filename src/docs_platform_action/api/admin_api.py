@@ -11,7 +11,18 @@ from functools import partial
 from typing import Final, Generic, TypeVar
 
 from ..clock import Clock
-from ..errors import IN_FRONT, NETWORK, UNREACHABLE, ActionError, BadResponse, StartUnconfirmed, Unavailable, UnknownHost
+from ..errors import (
+    IN_FRONT,
+    NETWORK,
+    NO_LINK,
+    UNREACHABLE,
+    ActionError,
+    BadResponse,
+    JobFailed,
+    StartUnconfirmed,
+    Unavailable,
+    UnknownHost,
+)
 from ..events import Events
 from ..http.api_client import ApiClient
 from ..http.faults import NetworkError
@@ -21,7 +32,7 @@ from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
 from ..job import Job
 from ..models import API, AgentJob, Bundle, ExportJob, read_started
-from ..text import format_approx, format_seconds
+from ..text import format_approx, format_clock, format_seconds
 from .answers import Answer
 from .by_domain import ByDomain
 from .by_project import ByProject
@@ -30,6 +41,7 @@ from .calls import Call, ExportForm, path_segment, settles_at
 T = TypeVar("T")
 
 UNKNOWN_HOST_SECONDS: Final = 30.0  # how long a name that does not exist is looked up again before it is probably mistyped
+LINK_SECONDS: Final = 30.0  # how long the link of a completed job may be missing
 RECHECK_SECONDS: Final = 1.0  # how often a start that waits checks whether the platform has room for it
 
 
@@ -99,16 +111,46 @@ class AdminApi:
             temporary_until={404: settles_at(job)},
             deadline=deadline,
         )
-        reading = self.send(call)
-        if reading.link is not None:
-            self.client.redactor.add_link(reading.link.url)
-        return reading
+        return self.send(call)
 
     def make_link(self, job: Job) -> Bundle:
         """Make a new link to the bundle of a completed export."""
-        link = self.send(_form_of(job).link(job, self.clock.monotonic()))
-        self.client.redactor.add_link(link.url)
-        return link
+        call = _form_of(job).link(job)
+        return self._read_link(job) if call is None else self.send(call)
+
+    def _read_link(self, job: Job) -> Bundle:
+        """Read a completed job until it has a link, which may come a moment later.
+
+        A reading without a link is no outage. Raises also `JobFailed`, and `BadResponse` for a job that has no link in the end.
+        """
+        give_up_at = self.clock.monotonic() + LINK_SECONDS
+        was_noted = False
+        for pause in backoff_pauses(self.jitter):
+            now = self.clock.monotonic()
+            reading = self.read_export(job, deadline=math.inf)
+            if reading.has_ended:
+                job.reading = reading
+            if reading.link is not None:
+                return reading.link
+            if reading.status == ExportJob.FAILED:
+                raise self.export_failure(job, reading)
+            if now >= give_up_at:
+                break
+            if not was_noted:
+                was_noted = True
+                limit = format_clock(LINK_SECONDS)
+                self.events.noted(job, f"The completed export has no bundle link yet. Reading it again for up to {limit}.")
+            self.clock.sleep(min(pause, give_up_at - now))
+        details = ("The API returned no `bundleUrl` that is an absolute https address.",)
+        raise BadResponse("the completed export has no bundle link", details=details, **NO_LINK)
+
+    def export_failure(self, job: Job, reading: ExportJob) -> JobFailed:
+        """Return the failure of an export whose status is `failed`."""
+        return JobFailed(
+            "the export failed on the platform",
+            details=self.client.quote(reading.error) or ("The API gave no reason.",),
+            remedy=f"Check job {job.job_id} in the dashboard, fix the site, and run the workflow again.",
+        )
 
     def read_agent_job(self, job: Job, *, deadline: float) -> AgentJob:
         """Return the status of an agent job."""

@@ -61,7 +61,7 @@ class Answer(Generic[T]):
         if is_foreign:
             temporary_until = math.inf if self.has_answered and not call.is_start else -math.inf
         if temporary_until <= now and is_success:
-            return self._read_success(now)
+            return self._read_success()
         was_rejected = is_rejection or status == 429 or (status == 503 and response.retry_after_seconds is not None)
         call.request.maybe_processed = not was_rejected
         if temporary_until <= now or (self._extra_version and self._is_wrong_base_url):
@@ -92,7 +92,7 @@ class Answer(Generic[T]):
         is_missing = reports_missing_endpoint(self.response.body, or_name=bool(self._extra_version))
         return self.response.status in {404, 405} and not self.has_answered and is_missing
 
-    def _read_success(self, now: float) -> T:
+    def _read_success(self) -> T:
         call, response, body = self.call, self.response, self.response.body
         problem = f"the response is not a JSON object ({response.description})"
         advice = errors.IN_FRONT if self.has_answered else errors.NOT_THE_API
@@ -104,7 +104,6 @@ class Answer(Generic[T]):
                     result = call.read(body)
                 except ValueError as error:
                     problem = str(error)
-                    advice = call.invalid_advice or advice
                 else:
                     call.request.maybe_processed = False  # it was, and the result is known
                     return result
@@ -112,23 +111,14 @@ class Answer(Generic[T]):
             reason = "the server returned a web page, not the API's JSON"
             raise self._wrong_base_url(BadResponse, reason, cause="That is often the dashboard's address.")
         returned = f"The API returned {response.status}, but {problem}"
-        if not isinstance(body, dict):
+        if advice is not errors.ECHOED_KEY and (call.request.method == "GET" or not isinstance(body, dict)):
             raise TransientError(returned, advice=advice)
         details = [f"{returned}."]
         if call.is_start:
             came = "" if advice is errors.ECHOED_KEY else f"The response was: {json.dumps(body, ensure_ascii=False)[:300]}"
             details += [came, "The platform may have started a job anyway. Check the dashboard before the next run."]
         summary = f"the API's response to {call.request.url} is invalid"
-        invalid = BadResponse(summary, details=tuple(filter(None, details)), **advice)
-        may_change = call.request.method == "GET" and now < call.invalid_until
-        if advice is errors.ECHOED_KEY or not may_change:
-            raise invalid
-        raise TransientError(
-            returned,
-            advice=advice,
-            retry_until=call.invalid_until,
-            final_error=invalid if advice is call.invalid_advice else None,
-        )
+        raise BadResponse(summary, details=tuple(filter(None, details)), **advice)
 
     def _final_error(self) -> ActionError:
         status = self.response.status
@@ -156,6 +146,8 @@ class Answer(Generic[T]):
         form = self.call.form
         if status == 403:
             return self._forbidden(summary)
+        if status == 401 and self.call.is_start and form is not None and not form.is_refusal_about_key:
+            return errors.UnauthorizedSite(summary, details=self._quotes)
         if status == 409 and self.call.is_start and form is not None:
             return self._already_running(form)
         if status == 404:
@@ -179,7 +171,7 @@ class Answer(Generic[T]):
             if scope == "write":  # for the link by domain
                 cause += " An export by project is collected with `project-id`, and then `read` is enough."
             return errors.Forbidden(summary, details=self._quotes, cause=cause)
-        kind = errors.Forbidden if form.is_403_about_key else errors.ForbiddenSite
+        kind = errors.Forbidden if form.is_refusal_about_key else errors.ForbiddenSite
         return kind(
             "the platform refused to start the export (403)",
             details=self._quotes,
@@ -227,7 +219,10 @@ class Answer(Generic[T]):
         cause = cause or "The address or its path prefix is wrong, or it is the dashboard's address."
         remedy = remedy or "Look up the API address in the platform documentation."
         summary = f"`base-url` is probably wrong: {reason}"
-        if (form := self.call.form) is not None:
+        form = self.call.form
+        if form is not None and self._extra_version:
+            remedy = f"{remedy} {form.other_form}."
+        elif form is not None:
             summary = reason
             cause = f"{form.other_cause}. Or `base-url` is not the API's address."
             remedy = f"{form.other_form}. Otherwise, {remedy[:1].lower()}{remedy[1:]}"

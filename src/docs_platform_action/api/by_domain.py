@@ -24,7 +24,7 @@ class ByDomain:
     other_cause = "The platform exports projects, not domains"
     other_form = "If your platform exports projects, set `project-id`"
     not_enabled = "the organization has no Enterprise plan, static export is not enabled, the site asks its readers to sign in"
-    is_403_about_key = True
+    is_refusal_about_key = True
     unknown_site = Advice(
         cause="The domain is mistyped, no longer deployed, or belongs to another organization than the key.",
         remedy="Compare `domain` with the dashboard.",
@@ -47,7 +47,7 @@ class ByDomain:
         """Read status, progress and number of pages. Raises `ValueError` without a status."""
         return ExportJob.from_json(body)
 
-    def link(self, job: Job, now: float) -> Call[Bundle]:  # noqa: ARG002  # for the other form
+    def link(self, job: Job) -> Call[Bundle]:
         """Return the call that packs the bundle; until it is packed, the platform may answer 202 or 409."""
         packing = {202: math.inf, 409: math.inf}
         return Call(

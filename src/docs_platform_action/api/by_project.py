@@ -8,11 +8,11 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..errors import NO_LINK, Advice
+from ..errors import Advice
 from ..http.transport import Request
 from ..job import Job
 from ..models import Bundle, ExportJob
-from .calls import SETTLING_SECONDS, Call, path_segment, settles_at
+from .calls import path_segment
 
 
 class ByProject:
@@ -20,9 +20,9 @@ class ByProject:
 
     resource = "project"
     other_cause = "The platform exports domains, not projects"
-    other_form = "If your platform exports domains, set `domain` instead of `project-id`"
+    other_form = "If your platform exports domains, remove `project-id`, and set `domain` in mode `export`"
     not_enabled = "static export is not enabled for this deployment, the deployment asks its readers to sign in"
-    is_403_about_key = False
+    is_refusal_about_key = False
     unknown_site = Advice(
         cause="The project is mistyped, was deleted, or belongs to another organization than the key.",
         remedy="Compare `project-id` with the dashboard's API keys page.",
@@ -52,18 +52,8 @@ class ByProject:
                 return replace(reading, link=Bundle.from_json(body))
         return reading
 
-    def link(self, job: Job, now: float) -> Call[Bundle]:
-        """Return the call that reads the completed job again, which gives a fresh link, maybe a moment later."""
-        return Call(
-            job=job,
-            action="read exports",
-            request=self.status(job),
-            read=Bundle.from_json,
-            form=self,
-            temporary_until={404: settles_at(job)},
-            invalid_until=now + SETTLING_SECONDS,
-            invalid_advice=NO_LINK,
-        )
+    def link(self, job: Job) -> None:
+        """Return no call: reading a completed job again gives a fresh link."""
 
 
 def _jobs(job: Job) -> str:

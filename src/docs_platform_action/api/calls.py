@@ -13,7 +13,7 @@ from ..models import Bundle, ExportJob
 
 T = TypeVar("T")
 
-SETTLING_SECONDS: Final = 30.0  # how long some of the platform's servers may not know a new job, or a new link
+SETTLING_SECONDS: Final = 30.0  # how long some of the platform's servers may not know a new job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +28,6 @@ class Call(Generic[T]):
     form: "ExportForm | None" = None
     is_start: bool = False  # sent again only if the platform surely did not process it
     temporary_until: Mapping[int, float] = field(default_factory=dict)  # until when to retry a status that is normally final
-    # until when to read again if the JSON object is invalid, and the advice about that
-    invalid_until: float = math.inf
-    invalid_advice: Advice | None = None
     timeouts: Timeouts = field(default_factory=Timeouts)
     deadline: float = math.inf  # when to make the last attempt
 
@@ -42,7 +39,7 @@ class ExportForm(Protocol):
     other_cause: str  # a sentence without its full stop: the platform has the other form
     other_form: str  # what to do then
     not_enabled: str  # clauses: why a 403 to a start may be about the site
-    is_403_about_key: bool  # rather than about one site
+    is_refusal_about_key: bool  # of a start with 401 or 403, rather than maybe about one site
     unknown_site: Advice  # 404 to a start
     unknown_job: Advice  # 404 to a reading, before any other response
 
@@ -55,8 +52,8 @@ class ExportForm(Protocol):
     def read_status(self, body: Mapping[str, object]) -> ExportJob:
         """Read the response to a status request. Raises `ValueError` if it is invalid."""
 
-    def link(self, job: Job, now: float) -> Call[Bundle]:
-        """Return the call that makes a new link to a completed export's bundle."""
+    def link(self, job: Job) -> Call[Bundle] | None:
+        """Return the call that makes a link to a completed export's bundle; `None` if its status holds the link."""
 
 
 def settles_at(job: Job) -> float:

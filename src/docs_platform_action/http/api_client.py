@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from ..models import is_web_address
 from ..text import as_sentence, pluralize
 from .client import HttpClient
 from .faults import NetworkError, request_id_of
@@ -61,6 +62,9 @@ class ApiClient:
             if len(content) > MAX_RESPONSE_BYTES and is_success:
                 raise NetworkError(f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024**2} MiB", maybe_processed=True)
         body, start = self._read_json(content, is_success=is_success), content[:100].lstrip().lower()
+        link = body.get("bundleUrl") if isinstance(body, dict) else None
+        if isinstance(link, str) and is_web_address(link):
+            self.redactor.add_link(link)  # before anything of the response is shown
         content_type = (response.headers.get("Content-Type") or "no content type").split(";")[0]
         coding = f", Content-Encoding {coded}" if (coded := response.headers.get("Content-Encoding")) else ""
         return ApiResponse(

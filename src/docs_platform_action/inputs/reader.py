@@ -24,7 +24,7 @@ from .settings import (
     WaitSettings,
 )
 from .table import COMPARE_WITH, DEFAULTS, INPUTS, TARGETS
-from .validators import EXAMPLE, trimmed
+from .validators import EXAMPLE, project_errors, trimmed
 
 T = TypeVar("T")
 MAX_EDITS: Final = 2  # in a misspelled name, and at most a third of the right name's length
@@ -172,11 +172,9 @@ class Reader:
                 errors.append((row.name, f"has no effect without `{row.needs}`; set both, or remove `{row.name}`"))
 
     def _check_projects(self, mode: Mode | None, domains: Sequence[str], projects: Sequence[Project]) -> None:
-        """Check `project-id` together with the mode, `domain` and `min-pages`."""
-        if not projects:
-            return
+        """Check `project-id`, together with the mode, `domain` and `min-pages`."""
         values, errors = self._values, self._errors
-        label = projects[0].label
+        label = projects[0].label if projects else None
         if mode in {Mode.COLLECT, Mode.AGENT} and len(projects) > 1:
             count = len(projects)
             error = f"lists {count} projects, but mode `{mode}` is about one job; set one project"
@@ -185,13 +183,16 @@ class Reader:
         elif mode == Mode.AGENT and label is not None:
             error = f"has a label, which mode `agent` does not use; write {projects[0].project_id}"
             errors.append(("project-id", error))
-        elif domains and (len(projects) > 1 or len(domains) > 1):
+        elif mode != Mode.AGENT and (mistakes := project_errors(projects)):
+            errors.append(("project-id", join_errors(mistakes)))
+            del values["project-id"]
+        elif projects and domains and (len(projects) > 1 or len(domains) > 1):
             error = "with several sites, `project-id` names them all; write each domain before its project"
             errors.append(("domain", f"{error}, {EXAMPLE}, and remove `domain`"))
-        elif domains and label is not None:
+        elif projects and domains and label is not None:
             error = f"names the site, but so does the label {quoted(label)} in `project-id`; remove one"
             errors.append(("domain", error))
-        if mode == Mode.AGENT or not self._checks_delivery:
+        if not self._is_set("project-id") or not self._checks_delivery:
             return
         if values.get("min-pages") and not self._is_set("site-path"):
             error = "needs `site-path` with `project-id`, because such an export reports no number of pages"

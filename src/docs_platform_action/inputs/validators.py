@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
+from unicodedata import normalize
 from urllib.parse import urlsplit
 
 from ..models import UNUSABLE, is_job_id, is_loopback, is_web_address
@@ -137,21 +138,33 @@ def _is_host(text: str) -> bool:
 
 
 def parse_projects(value: str) -> list[Project]:
-    """Return the projects, one per line, each with or without a label."""
+    """Return the projects, one per line, each with or without a label. `project_errors` finds mistakes."""
     lines = lines_of(value)
-    projects = [_project_in(line) for line in lines]
-    errors = [*filter(None, map(_project_error, lines))]
+    for line in lines:
+        if len(line) > MAX_LINE_LENGTH:
+            raise ValueError(f"{quoted(line)} is longer than {MAX_LINE_LENGTH:,} characters")
+        if not line.isprintable():
+            raise ValueError(f"{quoted(line)} contains control or invisible characters")
+    parts = [line.rpartition(": ") for line in lines]
+    return [
+        Project(project_id=project_id.strip(), label=label.strip() if separator else None)
+        for label, separator, project_id in parts
+    ]
+
+
+def project_errors(projects: Sequence[Project]) -> list[str]:
+    """Return what is wrong with projects to export, and what to write instead."""
+    errors = [*filter(None, map(_project_error, projects))]
+    labels = [normalize("NFC", project.label).casefold() for project in projects if project.label]
     errors += _repeated("identifier", [project.project_id for project in projects])
-    errors += _repeated("label", [project.label.lower() for project in projects if project.label])
-    if len(lines) > 1:
+    errors += _repeated("label", labels)
+    if len(projects) > 1:
         errors += [
-            f"{quoted(line)} has no label; with several projects, write one before each, {EXAMPLE}"
-            for line, project in zip(lines, projects, strict=True)
-            if project.label is None and _project_error(line) is None
+            f"{quoted(project.project_id)} has no label; with several projects, write one before each, {EXAMPLE}"
+            for project in projects
+            if project.label is None and _project_error(project) is None
         ]
-    if errors:
-        raise ValueError(join_errors(errors))
-    return projects
+    return errors
 
 
 def _repeated(what: str, names: Sequence[str]) -> list[str]:
@@ -159,48 +172,40 @@ def _repeated(what: str, names: Sequence[str]) -> list[str]:
     return [f"the {what} {quoted(name)} is listed twice" for name in counts if counts[name] > 1]
 
 
-def _project_in(line: str) -> Project:
-    label, separator, project_id = line.rpartition(": ")
-    return Project(project_id=trimmed(project_id), label=trimmed(label) if separator else None)
-
-
-def _project_error(line: str) -> str | None:
-    """Return what is wrong with a line of `project-id`, and what to write instead."""
-    line = line[:MAX_LINE_LENGTH]
-    given = quoted(line)
-    if not is_job_id(line):
-        return f"{given} contains control characters"
-    if line.startswith("- "):
-        return f"{given} begins with a dash; write `{line[2:].strip()}`"
-    if line.endswith(":"):
+def _project_error(project: Project) -> str | None:
+    """Return what is wrong with a project to export, and what to write instead."""
+    project_id, label = project.project_id, project.label
+    given = quoted(project_id if label is None else f"{label}: {project_id}")
+    if (label or project_id).startswith("- "):
+        return f"{given} begins with a dash; write one project per line without it"
+    if project_id.endswith(":"):
         return f"{given} has no identifier after the label; write both, {EXAMPLE}"
-    project = _project_in(line)
-    label = project.label
-    if _is_domain(project.project_id):
-        instead = f"{project.project_id}: IDENTIFIER"
+    if _is_domain(project_id):
+        instead = f"{project_id}: IDENTIFIER"
         if label and not _is_domain(label):
-            instead = f"{project.project_id}: {label}"
-        said = f"{quoted(project.project_id)} is a domain, not a project's identifier"
+            instead = f"{project_id}: {label}"
+        said = f"{quoted(project_id)} is a domain, not a project's identifier"
         return f"{said}, which the dashboard shows; write `{instead}`, or set only `domain`"
-    odd = re.search(r"""["'#<>{}]|://""", project.project_id) or re.match(r"""["'#]""", label or "")
+    odd = re.search(r"""["'#<>{}]|://""", project_id) or re.match(r"""["'#]""", label or "")
     if odd is not None:
         said = f"{given} contains {odd[0]}, which is not part of an identifier or a label"
         return f"{said}; write these alone, {EXAMPLE}"
     if label is not None and (re.search(r"[/\\]", label) or not re.search(r"\w", label)):
         named = re.sub(r"[/\\]+", "-", label).strip(".-")
-        instead = f"`{named}: {project.project_id}`" if named else f"one {EXAMPLE}"
+        instead = f"`{named}: {project_id}`" if named else f"one {EXAMPLE}"
         return f"the label {quoted(label)} cannot be part of a file name; write {instead}"
-    parts = [*filter(None, re.split(r"\s*[,;=]\s*|\s+|:(?=\S)", project.project_id))]
+    parts = [*filter(None, re.split(r"\s*[,;=]\s*|\s+|:(?=\S)", project_id))]
     if label is None and len(parts) == 2 and _is_domain(parts[0]):
         instead = f"{parts[0]}: {parts[1]}"
         return f"{given} needs a colon and a space after the label; write `{instead}`"
-    if re.search(r"[,;]", project.project_id):
-        return f"{quoted(project.project_id)} contains a comma or semicolon; write one project per line"
+    if re.search(r"[,;]", project_id):
+        return f"{quoted(project_id)} contains a comma or semicolon; write one project per line"
     return None
 
 
 def _is_domain(text: str) -> bool:
-    return "." in text and _is_host(text)
+    """Return whether a text is a host name with a top-level domain: an identifier may contain a dot, too."""
+    return _is_host(text) and re.search(r"\.[A-Za-z-]{2,}(?::[0-9]+)?\Z", text) is not None
 
 
 def parse_start_options(value: str) -> Mapping[str, object]:

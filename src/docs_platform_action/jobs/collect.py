@@ -2,7 +2,7 @@
 
 from ..bundle.deliver import Delivery
 from ..context import Context
-from ..errors import JobFailed, TooFewPages
+from ..errors import TooFewPages
 from ..inputs.settings import DeliverySettings, JobSettings
 from ..job import BUNDLE, Job
 from ..models import ExportJob
@@ -27,11 +27,7 @@ def collect_site(job: Job, settings: JobSettings, context: Context) -> None:
 def _check_export(job: Job, reading: ExportJob, delivery: DeliverySettings, context: Context) -> None:
     """Check the export as far as the API describes it. Raises `JobFailed` and `TooFewPages`."""
     if reading.status == ExportJob.FAILED:
-        raise JobFailed(
-            "the export failed on the platform",
-            details=context.api.client.quote(reading.error) or ("The API gave no reason.",),
-            remedy=f"Check job {job.job_id} in the dashboard, fix the site, and run the workflow again.",
-        )
+        raise context.api.export_failure(job, reading)
     page_count = reading.page_count
     min_pages = delivery.min_pages
     if min_pages is None:

@@ -84,6 +84,10 @@ class TestSettings:
         [
             (EXPORT, JobSettings(mode=Mode.EXPORT, waiting=WAITING, domain="docs.example.com")),
             (COLLECT, JobSettings(mode=Mode.COLLECT, waiting=WAITING, job_id="se_1")),
+            (
+                {**AGENT, "project-id": "acme.docs, 'x'"},
+                JobSettings(mode=Mode.AGENT, waiting=WAITING, job_id="se_1", project_id="acme.docs, 'x'"),
+            ),
             (AGENT, JobSettings(mode=Mode.AGENT, waiting=WAITING, job_id="se_1", project_id="prj_1")),
             ({**EXPORT, "wait": "false"}, JobSettings(mode=Mode.EXPORT, waiting=WAITING, domain="docs.example.com", wait=False)),
             (PROJECT, JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65")),
@@ -251,6 +255,8 @@ class TestRefused:
             ({**PROJECT, "site-path": "{domain}"}, ["site-path"]),
             ({**PROJECTS, "site-path": "site"}, ["site-path"]),
             ({**PROJECT, "project-id": "a.example.com", "site-path": "{domain}"}, ["project-id"]),
+            ({**PROJECT, "project-id": "a.example.com", "min-pages": "1"}, ["project-id", "min-pages"]),
+            ({**COLLECT, "project-id": "a.example.com"}, ["project-id"]),
             # a key in the wrong input
             ({**EXPORT, "domain": f"https://{ADMIN_KEY}.example.com/"}, ["domain"]),
             ({**EXPORT, "timeout": ADMIN_KEY, "wait": "x" * 70 + ADMIN_KEY}, ["timeout", "wait"]),
@@ -290,6 +296,7 @@ class TestWarnings:
         assert warned_of({**EXPORT, "deployment-creator": "docs-platform[bot]"}) == ["deployment-creator"]
 
     def test_without_waiting_inputs_about_delivery_have_none(self) -> None:
+        assert warned_of({**PROJECT, "wait": "false", "min-pages": "1"}) == ["min-pages"]
         paths = {"bundle-path": "b", "site-path": "s", "min-pages": "1"}
         inputs = {**paths, "export-version": "v1", "mask-bundle-url": "true"}  # the version without a file
 
