@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from admin_api_simulator import ExportPlan, Simulator
+from admin_api_simulator.jobs import DOCS_PROJECT
 from admin_api_simulator.site import build_archive, site_files
 from docs.pages import block_outside, blocks_of
 from tests.ended import without_key
@@ -144,7 +145,8 @@ def test_a_cancel_of_a_gitlab_job_reaches_the_action(pipeline: Pipeline, platfor
 
     outputs = source(pipeline.project("export-docs") / "outputs.env")
     assert (code, outputs["failureReason"]) == (143, "cancelled"), log
-    assert f"Collect it in a later run with `mode: collect, job-id: {outputs['jobId']}`" in log
+    inputs = f"mode: collect, project-id: {DOCS_PROJECT}, job-id: {outputs['jobId']}"
+    assert f"Collect it in a later run with `{inputs}`" in log
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
@@ -182,10 +184,10 @@ def test_with_cron_a_new_site_replaces_the_old_one_and_a_failure_keeps_it_and_pr
 
     machine.settings.write_text(settings)
     assert machine.run(REFRESH) == (0, "")
-    machine.settings.write_text(settings.replace("docs.example.com", "failing.example.com"))
+    machine.settings.write_text(settings.replace(DOCS_PROJECT, "failing"))
     code, printed = machine.run(REFRESH)
 
-    assert (code, "Error: Export of failing.example.com: " in printed) == (1, True), printed
+    assert (code, "Error: Export of project failing: " in printed) == (1, True), printed
     assert {path.name for path in machine.workspace.iterdir()} == {"site", "site.old", "export.log"}
     assert (machine.workspace / "site" / "index.html").is_file()
 
