@@ -11,9 +11,12 @@ from admin_api_simulator.github import COMMIT, CREATOR, NEWER, OLDER, GitHub
 from docs_platform_action.job import DEPLOYMENT
 from tests.action import Action
 from tests.ended import Ended
+from tests.forms import BOTH_FORMS
 from tests.keys import ADMIN_KEY
 from tests.virtual_platform import API_URL, GITHUB_URL, STORAGE_URL, Sent, VirtualPlatform
 from tests.virtual_time import VirtualClock
+
+pytestmark = BOTH_FORMS
 
 TOKEN: Final = "ghs_t0ken-of-the-run"
 WAITING: Final = {"domain": "docs.example.com", "commit": COMMIT, "github_token": TOKEN, "deployment_creator": CREATOR}

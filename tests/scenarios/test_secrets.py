@@ -14,6 +14,7 @@ from admin_api_simulator.faults import Operation
 from docs_platform_action.redaction import HIDDEN
 from tests.action import Action
 from tests.archives import entry, tar_of
+from tests.forms import BY_DOMAIN, BY_PROJECT
 from tests.keys import ADMIN_KEY, AWKWARD_KEYS
 from tests.leaks import ENCODERS, leaked
 from tests.virtual_platform import STORAGE_URL, VirtualPlatform
@@ -36,9 +37,9 @@ def action(action: Action) -> Action:
     return action
 
 
-@pytest.mark.parametrize(("form", "key"), [*zip(ENCODERS, itertools.cycle(KEYS), strict=False)])
-def test_the_whole_key_is_hidden_in_every_form(action: Action, form: str, key: str) -> None:
-    platform = platform_with("read_export", Fault(json={"status": f"is {ENCODERS[form](key)} now"}), key=key)
+@pytest.mark.parametrize(("encoding", "key"), [*zip(ENCODERS, itertools.cycle(KEYS), strict=False)])
+def test_the_whole_key_is_hidden_in_every_encoding(action: Action, encoding: str, key: str) -> None:
+    platform = platform_with("read_export", Fault(json={"status": f"is {ENCODERS[encoding](key)} now"}), key=key)
 
     ended = action.run(platform, **INPUTS, admin_key=key)
 
@@ -60,9 +61,24 @@ ECHOES: Final[dict[str, tuple[Operation, Fault]]] = {
 }
 
 
-@pytest.mark.parametrize("echo", ECHOES)
-def test_a_key_that_a_server_echoes_does_not_leak(action: Action, echo: str) -> None:
-    operation, fault = ECHOES[echo]
+COMPLETED: Final = {"status": "completed", "bundleUrl": "https://storage.example.com/b"}
+ECHOES_BY_PROJECT: Final[dict[str, tuple[Operation, Fault]]] = {
+    "error of a start": ECHOES["error of a start"],
+    "error of a failed job": ECHOES["error of a failed job"],
+    "path of a link": (
+        "read_export",
+        Fault(json={**COMPLETED, "bundleUrl": f"https://storage.example.com/{ADMIN_KEY}?sig=x"}),
+    ),
+    "expiry": ("read_export", Fault(json={**COMPLETED, "expiresAt": ADMIN_KEY})),
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "echo"),
+    [*((BY_DOMAIN, echo) for echo in ECHOES), *((BY_PROJECT, echo) for echo in ECHOES_BY_PROJECT)],
+)
+def test_a_key_that_a_server_echoes_does_not_leak(action: Action, form: str, echo: str) -> None:
+    operation, fault = (ECHOES if form == BY_DOMAIN else ECHOES_BY_PROJECT)[echo]
     platform = platform_with(operation, fault)
 
     ended = action.run(platform, **INPUTS)
