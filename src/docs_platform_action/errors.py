@@ -80,7 +80,8 @@ class ActionError(Exception):
     """A failure of the run. `summary` completes "Export of docs.example.com: …"; each of `details` is a sentence."""
 
     failure_reason: ClassVar[str]
-    is_about_all_sites: ClassVar[bool] = False  # of a run: if the first one fails with it, the others would, too
+    # if the first site of a run fails with it, the others would, too
+    is_about_all_sites: ClassVar[bool] = False
     default_cause: ClassVar[str] = ""
     default_remedy: ClassVar[str] = ""
 

@@ -121,7 +121,8 @@ class AdminApi:
     def _read_link(self, job: Job) -> Bundle:
         """Read a completed job until it has a link, which may come a moment later.
 
-        A reading without a link is no outage. Raises also `JobFailed`, and `BadResponse` for a job that has no link in the end.
+        A reading without a link is not an outage. Raises also `JobFailed`, and `BadResponse` if the
+        job has no link in the end.
         """
         give_up_at = self.clock.monotonic() + LINK_SECONDS
         was_noted = False
@@ -139,7 +140,8 @@ class AdminApi:
             if not was_noted:
                 was_noted = True
                 limit = format_clock(LINK_SECONDS)
-                self.events.noted(job, f"The completed export has no bundle link yet. Reading it again for up to {limit}.")
+                text = f"The completed export has no bundle link yet. Reading it again for up to {limit}."
+                self.events.noted(job, text)
             self.clock.sleep(min(pause, give_up_at - now))
         details = ("The API returned no `bundleUrl` that is an absolute https address.",)
         raise BadResponse("the completed export has no bundle link", details=details, **NO_LINK)
@@ -333,5 +335,5 @@ def _is_limit(call: Call[T], error: TransientError) -> bool:
 
 
 def _form_of(job: Job) -> ExportForm:
-    """Return the form of the export API: only the workflow knows it, and says so with `project-id`."""
+    """Return the form of the export API, which only the workflow knows: it sets `project-id`."""
     return ByDomain() if job.project_id is None else ByProject()

@@ -138,20 +138,20 @@ class Answer(Generic[T]):
             return BadResponse(summary, details=(not_followed,), **in_front)
         if self._is_wrong_base_url:
             version = f"Remove `{self._extra_version}` from `base-url`: the action adds it." if self._extra_version else ""
-            return self._wrong_base_url(
-                kind, f"the server at {self.client.base_url} has no such endpoint ({status})", remedy=version
-            )
+            reason = f"the server at {self.client.base_url} has no such endpoint ({status})"
+            return self._wrong_base_url(kind, reason, remedy=version)
         if self.response.is_web_page:
             return kind(f"the API returned a web page instead of JSON, {format_status(status)}", **in_front)
         form = self.call.form
         if status == 403:
             return self._forbidden(summary)
-        if status == 401 and self.call.is_start and form is not None and not form.is_refusal_about_key:
-            return errors.UnauthorizedSite(summary, details=self._quotes)
-        if status == 409 and self.call.is_start and form is not None:
-            return self._already_running(form)
         if status == 404:
             return self._not_found(summary)
+        if form is not None and self.call.is_start:
+            if status == 401 and not form.is_refusal_about_key:
+                return errors.UnauthorizedSite(summary, details=self._quotes)
+            if status == 409:
+                return self._already_running(form)
         return kind(summary, details=self._quotes)
 
     @property
@@ -169,17 +169,18 @@ class Answer(Generic[T]):
         if form is None or not self.call.is_start:
             cause = f"The {lacks}"
             if scope == "write":  # for the link by domain
-                cause += " An export by project is collected with `project-id`, and then `read` is enough."
+                cause += " To collect an export by project, `read` is enough: set its `project-id`."
             return errors.Forbidden(summary, details=self._quotes, cause=cause)
         kind = errors.Forbidden if form.is_refusal_about_key else errors.ForbiddenSite
         return kind(
             "the platform refused to start the export (403)",
             details=self._quotes,
-            cause=f"One of these: {form.not_enabled}, the {lacks}",
+            cause=f"One of these: {', '.join(form.not_enabled)}, the {lacks}",
         )
 
     def _already_running(self, form: ExportForm) -> ActionError:
-        body, job = self.response.body, self.call.job
+        body = self.response.body
+        job = self.call.job
         running = read_job_id(body)
         if running is None and isinstance(body, dict):
             running = read_job_id(body.get("error"))
@@ -197,7 +198,8 @@ class Answer(Generic[T]):
         cause = "`job-id` or `project-id` is wrong, or the platform has deleted the job."
         remedy = "Compare both with the dashboard."
         if self.call.is_start and form is not None:
-            cause, remedy = form.unknown_site["cause"], form.unknown_site["remedy"]
+            cause = form.unknown_site["cause"]
+            remedy = form.unknown_site["remedy"]
             if not self.has_answered:
                 remedy = f"{remedy} {form.other_form}."
         elif job.has_ended:
@@ -207,7 +209,8 @@ class Answer(Generic[T]):
             summary, cause = f"the platform no longer knows the job {job.job_id} (404)", "The platform has deleted or lost it."
             remedy = f"Check the dashboard. If the job is there, use `{job.inputs_to_collect}`. If not, start another one."
         elif form is not None:
-            cause, remedy = form.unknown_job["cause"], form.unknown_job["remedy"]
+            cause = form.unknown_job["cause"]
+            remedy = form.unknown_job["remedy"]
         return errors.NotFound(summary, details=self._quotes, cause=cause, remedy=remedy)
 
     def _wrong_base_url(self, kind: type[ActionError], reason: str, cause: str = "", remedy: str = "") -> ActionError:

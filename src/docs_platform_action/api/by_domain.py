@@ -1,10 +1,11 @@
-"""Exports by domain: the older form of the export API. A start names a domain, and a call of its own makes the link.
+"""Exports by domain: the older form of the export API.
 
+A start names a domain, and a call of its own makes the link.
 Source: the API's description, version 2.0.0 (`docs/admin-api.openapi.yaml`).
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ..errors import Advice
@@ -14,7 +15,9 @@ from ..models import Bundle, ExportJob
 from .calls import Call, path_segment, settles_at
 
 JOBS: Final = "/v1/static-export/jobs"
-BUNDLE_TIMEOUTS: Final = Timeouts(idle_seconds=300.0, total_seconds=300.0)  # the platform packs the bundle before it responds
+
+# the platform packs the bundle before it responds
+BUNDLE_TIMEOUTS: Final = Timeouts(idle_seconds=300.0, total_seconds=300.0)
 
 
 class ByDomain:
@@ -23,16 +26,20 @@ class ByDomain:
     resource = "domain"
     other_cause = "The platform exports projects, not domains"
     other_form = "If your platform exports projects, set `project-id`"
-    not_enabled = "the organization has no Enterprise plan, static export is not enabled, the site asks its readers to sign in"
+    not_enabled: Sequence[str] = (
+        "the organization has no Enterprise plan",
+        "static export is not enabled",
+        "the site asks its readers to sign in",
+    )
     is_refusal_about_key = True
     unknown_site = Advice(
-        cause="The domain is mistyped, no longer deployed, or belongs to another organization than the key.",
+        cause="The domain is mistyped, no longer deployed, or belongs to another organization.",
         remedy="Compare `domain` with the dashboard.",
     )
     unknown_job = Advice(
-        cause="The job ID is wrong, the platform has deleted the job, or it was started with `project-id`.",
-        remedy="Compare the ID with the dashboard, and set `project-id` if the export was started with it. "
-        "To export again, use `mode: export` without `job-id`.",
+        cause="The job ID is wrong, the job was deleted, or it was started with `project-id`.",
+        remedy="Compare the ID with the dashboard, and set `project-id` if the export was started "
+        "with it. To export again, use `mode: export` without `job-id`.",
     )
 
     def start(self, job: Job, options: Mapping[str, object]) -> Request:
@@ -48,7 +55,7 @@ class ByDomain:
         return ExportJob.from_json(body)
 
     def link(self, job: Job) -> Call[Bundle]:
-        """Return the call that packs the bundle; until it is packed, the platform may answer 202 or 409."""
+        """Return the call that packs the bundle. Until then, the platform may answer 202 or 409."""
         packing = {202: math.inf, 409: math.inf}
         return Call(
             job=job,

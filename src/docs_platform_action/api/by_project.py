@@ -1,11 +1,12 @@
-"""Exports by project: the newer form of the export API. A start names a project, and a completed job holds the link.
+"""Exports by project: the newer form of the export API.
 
-A job has neither progress nor a number of pages. Source: the platform's public descriptions, autumn 2026
-(`docs/admin-api.openapi.yaml`); the form is a private beta.
+A start names a project, and a completed job holds the link. A job has neither progress nor a number
+of pages. Source: the platform's public descriptions, autumn 2026 (`docs/admin-api.openapi.yaml`);
+the form is a private beta.
 """
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import Advice
@@ -20,17 +21,20 @@ class ByProject:
 
     resource = "project"
     other_cause = "The platform exports domains, not projects"
-    other_form = "If your platform exports domains, remove `project-id`, and set `domain` in mode `export`"
-    not_enabled = "static export is not enabled for this deployment, the deployment asks its readers to sign in"
+    other_form = "If your platform exports domains, set `domain` and remove `project-id`"
+    not_enabled: Sequence[str] = (
+        "static export is not enabled for this deployment",
+        "the deployment asks its readers to sign in",
+    )
     is_refusal_about_key = False
     unknown_site = Advice(
-        cause="The project is mistyped, was deleted, or belongs to another organization than the key.",
+        cause="The project is mistyped, was deleted, or belongs to another organization.",
         remedy="Compare `project-id` with the dashboard's API keys page.",
     )
     unknown_job = Advice(
-        cause="`job-id` or `project-id` is wrong, the platform has deleted the job, or it was started without `project-id`.",
-        remedy="Compare both with the dashboard, and remove `project-id` if the export was started without it. "
-        "To export again, use `mode: export` without `job-id`.",
+        cause="`job-id` or `project-id` is wrong, or the job was deleted or started by domain.",
+        remedy="Compare both with the dashboard, and remove `project-id` if the export was started "
+        "without it. To export again, use `mode: export` without `job-id`.",
     )
 
     def start(self, job: Job, options: Mapping[str, object]) -> Request:
@@ -45,10 +49,13 @@ class ByProject:
         return Request(method="GET", url=f"{_jobs(job)}/{path_segment(job.job_id)}")
 
     def read_status(self, body: Mapping[str, object]) -> ExportJob:
-        """Read the status and, of a completed job, the link. Raises `ValueError` without a status."""
+        """Read the status and, of a completed job, the link. Raises `ValueError` without a status.
+
+        The link may come later than the status.
+        """
         reading = ExportJob.from_json(body)
         if reading.status == ExportJob.COMPLETED:
-            with contextlib.suppress(ValueError):  # the link may come later
+            with contextlib.suppress(ValueError):
                 return replace(reading, link=Bundle.from_json(body))
         return reading
 

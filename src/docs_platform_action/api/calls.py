@@ -1,7 +1,7 @@
 """Calls of the API, and the two forms of its export API, which say what differs between them."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
@@ -18,27 +18,32 @@ SETTLING_SECONDS: Final = 30.0  # how long some of the platform's servers may no
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Generic[T]):
-    """One operation of the API. Times are on the clock's `monotonic`. Without a `form`, it is about an agent job."""
+    """One operation of the API. Times are on the clock's `monotonic`.
+
+    `read` raises `ValueError` if the response's JSON object is invalid, and `BadResponse` if no
+    retry can help.
+    `temporary_until` says until when to retry a status that is normally final.
+    Without a `form`, it is about an agent job.
+    """
 
     job: Job
     action: str  # in a few words, such as "start exports"
     request: Request
-    # raises `ValueError` if the response's JSON object is invalid, `BadResponse` if no retry can help
     read: Callable[[Mapping[str, object]], T]
     form: "ExportForm | None" = None
     is_start: bool = False  # sent again only if the platform surely did not process it
-    temporary_until: Mapping[int, float] = field(default_factory=dict)  # until when to retry a status that is normally final
+    temporary_until: Mapping[int, float] = field(default_factory=dict)
     timeouts: Timeouts = field(default_factory=Timeouts)
     deadline: float = math.inf  # when to make the last attempt
 
 
 class ExportForm(Protocol):
-    """A form of the export API: its requests, what its responses hold, and what the refusals mean."""
+    """A form of the export API: its requests, its responses, and what its refusals mean."""
 
     resource: str  # what a start names
     other_cause: str  # a sentence without its full stop: the platform has the other form
     other_form: str  # what to do then
-    not_enabled: str  # clauses: why a 403 to a start may be about the site
+    not_enabled: Sequence[str]  # clauses: why a 403 to a start may be about the site
     is_refusal_about_key: bool  # of a start with 401 or 403, rather than maybe about one site
     unknown_site: Advice  # 404 to a start
     unknown_job: Advice  # 404 to a reading, before any other response
@@ -53,11 +58,14 @@ class ExportForm(Protocol):
         """Read the response to a status request. Raises `ValueError` if it is invalid."""
 
     def link(self, job: Job) -> Call[Bundle] | None:
-        """Return the call that makes a link to a completed export's bundle; `None` if its status holds the link."""
+        """Return the call that makes a link to a completed export's bundle.
+
+        `None` means that the status of the job holds the link.
+        """
 
 
 def settles_at(job: Job) -> float:
-    """Return until when a 404 is temporary: for a while after this run started the job, or began to wait for it."""
+    """Return until when a 404 is temporary: a while after the start, or the wait, began."""
     return -math.inf if job.waiting_since is None else job.waiting_since + SETTLING_SECONDS
 
 

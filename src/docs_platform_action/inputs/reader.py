@@ -173,7 +173,8 @@ class Reader:
 
     def _check_projects(self, mode: Mode | None, domains: Sequence[str], projects: Sequence[Project]) -> None:
         """Check `project-id`, together with the mode, `domain` and `min-pages`."""
-        values, errors = self._values, self._errors
+        values = self._values
+        errors = self._errors
         label = projects[0].label if projects else None
         if mode in {Mode.COLLECT, Mode.AGENT} and len(projects) > 1:
             count = len(projects)
@@ -187,16 +188,18 @@ class Reader:
             errors.append(("project-id", join_errors(mistakes)))
             del values["project-id"]
         elif projects and domains and (len(projects) > 1 or len(domains) > 1):
-            error = "with several sites, `project-id` names them all; write each domain before its project"
-            errors.append(("domain", f"{error}, {EXAMPLE}, and remove `domain`"))
+            instead = f"write each domain before its project, {EXAMPLE}, and remove `domain`"
+            error = f"with several sites, `project-id` names them all; {instead}"
+            errors.append(("domain", error))
         elif projects and domains and label is not None:
-            error = f"names the site, but so does the label {quoted(label)} in `project-id`; remove one"
+            error = f"names the site, as does the label {quoted(label)} in `project-id`; remove one"
             errors.append(("domain", error))
         if not self._is_set("project-id") or not self._checks_delivery:
             return
         if values.get("min-pages") and not self._is_set("site-path"):
-            error = "needs `site-path` with `project-id`, because such an export reports no number of pages"
-            errors.append(("min-pages", f"{error}; set both, or remove `min-pages`"))
+            reason = "because such an export reports no number of pages"
+            error = f"needs `site-path` with `project-id`, {reason}; set both, or remove `min-pages`"
+            errors.append(("min-pages", error))
 
     def _resolve_paths(self, roots: Sequence[Path], env_file: Path | None) -> None:
         """Replace the paths to write to by those of each domain, and the path of the certificates by the certificates."""

@@ -138,7 +138,7 @@ def _is_host(text: str) -> bool:
 
 
 def parse_projects(value: str) -> list[Project]:
-    """Return the projects, one per line, each with or without a label. `project_errors` finds mistakes."""
+    """Return the projects, one per line, with or without a label. `project_errors` finds mistakes."""
     lines = lines_of(value)
     for line in lines:
         if len(line) > MAX_LINE_LENGTH:
@@ -160,7 +160,7 @@ def project_errors(projects: Sequence[Project]) -> list[str]:
     errors += _repeated("label", labels)
     if len(projects) > 1:
         errors += [
-            f"{quoted(project.project_id)} has no label; with several projects, write one before each, {EXAMPLE}"
+            f"{quoted(project.project_id)} has no label; several projects need a label each, {EXAMPLE}"
             for project in projects
             if project.label is None and _project_error(project) is None
         ]
@@ -174,7 +174,8 @@ def _repeated(what: str, names: Sequence[str]) -> list[str]:
 
 def _project_error(project: Project) -> str | None:
     """Return what is wrong with a project to export, and what to write instead."""
-    project_id, label = project.project_id, project.label
+    project_id = project.project_id
+    label = project.label
     given = quoted(project_id if label is None else f"{label}: {project_id}")
     if (label or project_id).startswith("- "):
         return f"{given} begins with a dash; write one project per line without it"
@@ -204,7 +205,7 @@ def _project_error(project: Project) -> str | None:
 
 
 def _is_domain(text: str) -> bool:
-    """Return whether a text is a host name with a top-level domain: an identifier may contain a dot, too."""
+    """Return whether a text is a host name with a top-level domain. An identifier may have dots."""
     return _is_host(text) and re.search(r"\.[A-Za-z-]{2,}(?::[0-9]+)?\Z", text) is not None
 
 

@@ -24,7 +24,12 @@ def collect_site(job: Job, settings: JobSettings, context: Context) -> None:
     Delivery(job, settings.delivery, context).deliver()
 
 
-def _check_export(job: Job, reading: ExportJob, delivery: DeliverySettings, context: Context) -> None:
+def _check_export(
+    job: Job,
+    reading: ExportJob,
+    delivery: DeliverySettings,
+    context: Context,
+) -> None:
     """Check the export as far as the API describes it. Raises `JobFailed` and `TooFewPages`."""
     if reading.status == ExportJob.FAILED:
         raise context.api.export_failure(job, reading)

@@ -55,8 +55,9 @@ class Runner:
         try:
             # alone until its id is known or it has failed: if the key or the host is wrong, the others would fail, too
             self._run_job(first, settings)
-            if first.failure is not None and first.failure.is_about_all_sites and first.job_id is None:
-                self._reject_queued_jobs(first.failure)
+            failure = first.failure
+            if failure is not None and failure.is_about_all_sites and first.job_id is None:
+                self._reject_queued_jobs(failure)
             else:
                 self._start_workers()
                 self._run_queued_jobs()
@@ -125,7 +126,8 @@ class Runner:
 
     def _reject_queued_jobs(self, error: ActionError) -> None:
         """Fail all other jobs like the first."""
-        not_started = f"It was not started because the first site, {self._jobs[0].site}, failed with this error."
+        first = self._jobs[0].site
+        not_started = f"It was not started because the first site, {first}, failed with this error."
         for job in self._jobs[1:]:
             self._end(job, error.with_details(*error.details, not_started))
 
