@@ -250,7 +250,7 @@ class TestRefused:
 
         other = "If your platform exports projects, set `project-id`"
         if form != BY_DOMAIN:
-            other = "If your platform exports domains, remove `project-id`, and set `domain`"
+            other = "If your platform exports domains, set `domain` and remove `project-id`"
         assert (ended.reason, other in ended.error) == ("bad-response" if fault is PAGE else "not-found", True)
 
     @BOTH_FORMS
