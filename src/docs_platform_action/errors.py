@@ -156,8 +156,8 @@ class Forbidden(ActionError):
     failure_reason = "forbidden"
     is_about_all_sites = True
     default_remedy = (
-        "Check the plan, and the key's scope and addresses, in the dashboard, then run the workflow again. "
-        "GitHub's own runners have no fixed addresses."
+        "Check the plan, whether static export is enabled, and the key's scope and addresses, in the dashboard. "
+        "A site behind a sign-in cannot be exported. GitHub's own runners have no fixed addresses."
     )
 
 
@@ -166,7 +166,7 @@ class ForbiddenSite(Forbidden):
 
     is_about_all_sites = False
     default_remedy = (
-        "Check the deployment's settings, and the key's scope and addresses, in the dashboard, then run the workflow again. "
+        "Check whether static export is enabled, and the key's scope and addresses, in the dashboard. "
         "A site behind a sign-in cannot be exported. GitHub's own runners have no fixed addresses."
     )
 

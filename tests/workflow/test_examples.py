@@ -248,7 +248,7 @@ def test_a_site_without_a_domain_is_not_deployed_to_the_whole_bucket(act: Act, p
     run = act.run("export-many-deploy-each.yml", platform, variables=variables, environment=endpoint(storage))
 
     assert not run.succeeded, run.log
-    assert "Write the domain before the project in DOCS_PROJECTS" in run.log
+    assert "In DOCS_PROJECTS, write DOMAIN: IDENTIFIER" in run.log
     assert contents(storage) == {f"{DOMAIN}/index.html": OLD_PAGE["Body"]}
 
 

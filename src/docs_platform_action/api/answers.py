@@ -148,7 +148,7 @@ class Answer(Generic[T]):
         if status == 404:
             return self._not_found(summary)
         if form is not None and self.call.is_start:
-            if status == 401 and not form.is_refusal_about_key:
+            if status == 401 and not form.is_refusal_about_all_sites:
                 return errors.UnauthorizedSite(summary, details=self._quotes)
             if status == 409:
                 return self._already_running(form)
@@ -168,10 +168,10 @@ class Answer(Generic[T]):
         form = self.call.form
         if form is None or not self.call.is_start:
             cause = f"The {lacks}"
-            if scope == "write":  # for the link by domain
-                cause += " To collect an export by project, `read` is enough: set its `project-id`."
+            if scope == "write":
+                cause += " By domain, a link needs `write`."
             return errors.Forbidden(summary, details=self._quotes, cause=cause)
-        kind = errors.Forbidden if form.is_refusal_about_key else errors.ForbiddenSite
+        kind = errors.Forbidden if form.is_refusal_about_all_sites else errors.ForbiddenSite
         return kind(
             "the platform refused to start the export (403)",
             details=self._quotes,
@@ -189,8 +189,8 @@ class Answer(Generic[T]):
         return errors.Rejected(
             f"an export of this {form.resource} is already running on the platform (409)",
             details=self._quotes,
-            cause="Another workflow run or a dashboard user started it.",
-            remedy=f"Run the workflow again when it has ended, or collect it with {inputs}{where}.",
+            cause="It was started in the dashboard, or by another run, such as a cancelled one.",
+            remedy=f"Run the workflow again when it has ended. To publish that export instead, collect it with {inputs}{where}.",
         )
 
     def _not_found(self, summary: str) -> ActionError:

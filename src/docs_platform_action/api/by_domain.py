@@ -31,7 +31,7 @@ class ByDomain:
         "static export is not enabled",
         "the site asks its readers to sign in",
     )
-    is_refusal_about_key = True
+    is_refusal_about_all_sites = True
     unknown_site = Advice(
         cause="The domain is mistyped, no longer deployed, or belongs to another organization.",
         remedy="Compare `domain` with the dashboard.",

@@ -26,7 +26,7 @@ class ByProject:
         "static export is not enabled for this deployment",
         "the deployment asks its readers to sign in",
     )
-    is_refusal_about_key = False
+    is_refusal_about_all_sites = False
     unknown_site = Advice(
         cause="The project is mistyped, was deleted, or belongs to another organization.",
         remedy="Compare `project-id` with the dashboard's API keys page.",

@@ -44,7 +44,7 @@ class ExportForm(Protocol):
     other_cause: str  # a sentence without its full stop: the platform has the other form
     other_form: str  # what to do then
     not_enabled: Sequence[str]  # clauses: why a 403 to a start may be about the site
-    is_refusal_about_key: bool  # of a start with 401 or 403, rather than maybe about one site
+    is_refusal_about_all_sites: bool  # whether a 401 or 403 to a start counts as that
     unknown_site: Advice  # 404 to a start
     unknown_job: Advice  # 404 to a reading, before any other response
 

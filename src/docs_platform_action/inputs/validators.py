@@ -138,7 +138,10 @@ def _is_host(text: str) -> bool:
 
 
 def parse_projects(value: str) -> list[Project]:
-    """Return the projects, one per line, with or without a label. `project_errors` finds mistakes."""
+    """Return the projects, one per line, with or without a label.
+
+    `project_errors` finds mistakes in projects to export.
+    """
     lines = lines_of(value)
     for line in lines:
         if len(line) > MAX_LINE_LENGTH:
@@ -186,11 +189,11 @@ def _project_error(project: Project) -> str | None:
         if label and not _is_domain(label):
             instead = f"{project_id}: {label}"
         said = f"{quoted(project_id)} is a domain, not a project's identifier"
-        return f"{said}, which the dashboard shows; write `{instead}`, or set only `domain`"
+        return f"{said}; write `{instead}`, or set only `domain`"
     odd = re.search(r"""["'#<>{}]|://""", project_id) or re.match(r"""["'#]""", label or "")
     if odd is not None:
-        said = f"{given} contains {odd[0]}, which is not part of an identifier or a label"
-        return f"{said}; write these alone, {EXAMPLE}"
+        alone = "write only a label and an identifier, without quotation marks or a comment"
+        return f"{given} contains {odd[0]}; {alone}, {EXAMPLE}"
     if label is not None and (re.search(r"[/\\]", label) or not re.search(r"\w", label)):
         named = re.sub(r"[/\\]+", "-", label).strip(".-")
         instead = f"`{named}: {project_id}`" if named else f"one {EXAMPLE}"
@@ -205,7 +208,7 @@ def _project_error(project: Project) -> str | None:
 
 
 def _is_domain(text: str) -> bool:
-    """Return whether a text is a host name with a top-level domain. An identifier may have dots."""
+    """Return whether a text is a host name whose last part has no digit, unlike `proj.v2`."""
     return _is_host(text) and re.search(r"\.[A-Za-z-]{2,}(?::[0-9]+)?\Z", text) is not None
 
 
@@ -219,7 +222,7 @@ def parse_start_options(value: str) -> Mapping[str, object]:
     if not isinstance(options, dict):
         raise ValueError('must be a JSON object of additional fields, such as {"basePath": "/docs"}')
     if "domain" in options:
-        raise ValueError("contains `domain`; use the input `domain` or `project-id` for it")
+        raise ValueError("contains `domain`; remove it, and set the input `domain` or `project-id`")
     return options
 
 
