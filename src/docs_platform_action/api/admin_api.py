@@ -125,8 +125,9 @@ class AdminApi:
         job has no link in the end.
         """
         give_up_at = self.clock.monotonic() + LINK_SECONDS
+        pauses = backoff_pauses(self.jitter)
         was_noted = False
-        for pause in backoff_pauses(self.jitter):
+        while True:
             now = self.clock.monotonic()
             reading = self.read_export(job, deadline=math.inf)
             if reading.has_ended:
@@ -136,15 +137,14 @@ class AdminApi:
             if reading.status == ExportJob.FAILED:
                 raise self.export_failure(job, reading)
             if now >= give_up_at:
-                break
+                fact = "The API returned no `bundleUrl` that is an absolute https address."
+                raise BadResponse("the completed export has no bundle link", details=(fact,), **NO_LINK)
             if not was_noted:
                 was_noted = True
                 limit = format_clock(LINK_SECONDS)
                 text = f"The completed export has no bundle link yet. Reading it again for up to {limit}."
                 self.events.noted(job, text)
-            self.clock.sleep(min(pause, give_up_at - now))
-        details = ("The API returned no `bundleUrl` that is an absolute https address.",)
-        raise BadResponse("the completed export has no bundle link", details=details, **NO_LINK)
+            self.clock.sleep(min(next(pauses), give_up_at - now))
 
     def export_failure(self, job: Job, reading: ExportJob) -> JobFailed:
         """Return the failure of an export whose status is `failed`."""

@@ -187,7 +187,7 @@ class Reader:
         elif mode != Mode.AGENT and (mistakes := project_errors(projects)):
             errors.append(("project-id", join_errors(mistakes)))
             del values["project-id"]
-        elif projects and domains and (len(projects) > 1 or len(domains) > 1):
+        if projects and domains and (len(projects) > 1 or len(domains) > 1):
             instead = f"write each domain before its project, {EXAMPLE}, and remove `domain`"
             error = f"with several sites, `project-id` names them all; {instead}"
             errors.append(("domain", error))

@@ -257,6 +257,7 @@ class TestRefused:
             ({**PROJECT, "project-id": "a.example.com", "site-path": "{domain}"}, ["project-id"]),
             ({**PROJECT, "project-id": "a.example.com", "min-pages": "1"}, ["project-id", "min-pages"]),
             ({**COLLECT, "project-id": "a.example.com"}, ["project-id"]),
+            ({**PROJECTS, "project-id": "65\n66", "domain": "a.example.com"}, ["project-id", "domain"]),
             # a key in the wrong input
             ({**EXPORT, "domain": f"https://{ADMIN_KEY}.example.com/"}, ["domain"]),
             ({**EXPORT, "timeout": ADMIN_KEY, "wait": "x" * 70 + ADMIN_KEY}, ["timeout", "wait"]),
