@@ -134,8 +134,8 @@ class Unauthorized(ActionError):
     failure_reason = "unauthorized"
     is_about_all_sites = True
     default_cause = (
-        "The key is mistyped, has expired (new keys expire after 90 days unless set otherwise), or belongs to another "
-        "organization. Or the plan has no access to the API, or static export is not enabled."
+        "The key is mistyped, has expired (by default after 90 days), "
+        "or belongs to another organization. Or the plan has no access to the API."
     )
     default_remedy = "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page."
 
@@ -144,10 +144,8 @@ class UnauthorizedSite(Unauthorized):
     """The API returned 401, maybe for this site alone."""
 
     is_about_all_sites = False
-    default_remedy = (
-        "Check the secret that `admin-key` reads, and in the dashboard whether static export is enabled for the project. "
-        "If both are right, create a new key on the dashboard's API keys page."
-    )
+    default_cause = f"{Unauthorized.default_cause} Or static export is not enabled for the project."
+    default_remedy = f"{Unauthorized.default_remedy} Also check whether static export is enabled."
 
 
 class Forbidden(ActionError):
@@ -155,20 +153,13 @@ class Forbidden(ActionError):
 
     failure_reason = "forbidden"
     is_about_all_sites = True
-    default_remedy = (
-        "Check the plan, whether static export is enabled, and the key's scope and addresses, in the dashboard. "
-        "A site behind a sign-in cannot be exported. GitHub's own runners have no fixed addresses."
-    )
+    default_remedy = "Check the key's scope and addresses in the dashboard. GitHub's own runners have no fixed addresses."
 
 
 class ForbiddenSite(Forbidden):
     """The API returned 403, maybe for this site alone."""
 
     is_about_all_sites = False
-    default_remedy = (
-        "Check whether static export is enabled, and the key's scope and addresses, in the dashboard. "
-        "A site behind a sign-in cannot be exported. GitHub's own runners have no fixed addresses."
-    )
 
 
 class NotFound(ActionError):

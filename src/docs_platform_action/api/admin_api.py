@@ -138,20 +138,22 @@ class AdminApi:
                 raise self.export_failure(job, reading)
             if now >= give_up_at:
                 fact = "The API returned no `bundleUrl` that is an absolute https address."
-                raise BadResponse("the completed export has no bundle link", details=(fact,), **NO_LINK)
+                summary = "the completed export has no bundle link"
+                raise BadResponse(summary, details=(fact,), **NO_LINK)
             if not was_noted:
                 was_noted = True
+                fact = "The completed export has no bundle link yet"
                 limit = format_clock(LINK_SECONDS)
-                text = f"The completed export has no bundle link yet. Reading it again for up to {limit}."
-                self.events.noted(job, text)
+                self.events.noted(job, f"{fact}. Reading it again for up to {limit}.")
             self.clock.sleep(min(next(pauses), give_up_at - now))
 
     def export_failure(self, job: Job, reading: ExportJob) -> JobFailed:
         """Return the failure of an export whose status is `failed`."""
+        check = f"Check job {job.job_id} in the dashboard"
         return JobFailed(
             "the export failed on the platform",
             details=self.client.quote(reading.error) or ("The API gave no reason.",),
-            remedy=f"Check job {job.job_id} in the dashboard, fix the site, and run the workflow again.",
+            remedy=f"{check}, fix the site, and run the workflow again.",
         )
 
     def read_agent_job(self, job: Job, *, deadline: float) -> AgentJob:
@@ -321,10 +323,11 @@ class AdminApi:
         # atomic: of two threads, one is the first
         first = self.started_jobs.setdefault(job_id, job)
         if first is not job:
+            check = "Check the dashboard for an export of this site"
             raise BadResponse(
                 f"the platform returned the same job for {first.site} and this site",
                 cause=IN_FRONT["cause"],
-                remedy="Check the dashboard for an export of this site, and report it to the platform.",
+                remedy=f"{check}, and report this to the platform.",
             )
         job.record_start(job_id, status, self.clock.monotonic())
 

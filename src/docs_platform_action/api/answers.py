@@ -172,10 +172,12 @@ class Answer(Generic[T]):
                 cause += " By domain, a link needs `write`."
             return errors.Forbidden(summary, details=self._quotes, cause=cause)
         kind = errors.Forbidden if form.is_refusal_about_all_sites else errors.ForbiddenSite
+        site = "Check whether static export is enabled. A site behind a sign-in cannot be exported."
         return kind(
             "the platform refused to start the export (403)",
             details=self._quotes,
             cause=f"One of these: {', '.join(form.not_enabled)}, the {lacks}",
+            remedy=f"{site} {kind.default_remedy}",
         )
 
     def _already_running(self, form: ExportForm) -> ActionError:
@@ -184,17 +186,19 @@ class Answer(Generic[T]):
         running = read_job_id(body)
         if running is None and isinstance(body, dict):
             running = read_job_id(body.get("error"))
-        inputs = f"`{job.inputs_to_collect_as(running or 'ID')}`"
-        where = "" if running else " (the dashboard shows the ID)"
+        collecting = f"collect it with `{job.inputs_to_collect_as(running or 'ID')}`"
+        if running is None:
+            collecting += " (the dashboard shows the ID)"
         return errors.Rejected(
             f"an export of this {form.resource} is already running on the platform (409)",
             details=self._quotes,
             cause="It was started in the dashboard, or by another run, such as a cancelled one.",
-            remedy=f"Run the workflow again when it has ended. To publish that export instead, collect it with {inputs}{where}.",
+            remedy=f"Run the workflow again when it has ended. To use that export, {collecting}.",
         )
 
     def _not_found(self, summary: str) -> ActionError:
-        job, form = self.call.job, self.call.form
+        job = self.call.job
+        form = self.call.form
         cause = "`job-id` or `project-id` is wrong, or the platform has deleted the job."
         remedy = "Compare both with the dashboard."
         if self.call.is_start and form is not None:

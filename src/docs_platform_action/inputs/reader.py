@@ -171,7 +171,12 @@ class Reader:
             if row.needs and values.get(row.name) and not self._is_set(row.needs):
                 errors.append((row.name, f"has no effect without `{row.needs}`; set both, or remove `{row.name}`"))
 
-    def _check_projects(self, mode: Mode | None, domains: Sequence[str], projects: Sequence[Project]) -> None:
+    def _check_projects(
+        self,
+        mode: Mode | None,
+        domains: Sequence[str],
+        projects: Sequence[Project],
+    ) -> None:
         """Check `project-id`, together with the mode, `domain` and `min-pages`."""
         values = self._values
         errors = self._errors
@@ -198,8 +203,8 @@ class Reader:
             return
         if values.get("min-pages") and not self._is_set("site-path"):
             reason = "because such an export reports no number of pages"
-            error = f"needs `site-path` with `project-id`, {reason}; set both, or remove `min-pages`"
-            errors.append(("min-pages", error))
+            error = f"needs `site-path` with `project-id`, {reason}"
+            errors.append(("min-pages", f"{error}; set both, or remove `min-pages`"))
 
     def _resolve_paths(self, roots: Sequence[Path], env_file: Path | None) -> None:
         """Replace the paths to write to by those of each domain, and the path of the certificates by the certificates."""

@@ -163,7 +163,7 @@ def project_errors(projects: Sequence[Project]) -> list[str]:
     errors += _repeated("label", labels)
     if len(projects) > 1:
         errors += [
-            f"{quoted(project.project_id)} has no label; several projects need a label each, {EXAMPLE}"
+            f"{quoted(project.project_id)} has no label; several projects need labels, {EXAMPLE}"
             for project in projects
             if project.label is None and _project_error(project) is None
         ]
@@ -203,7 +203,7 @@ def _project_error(project: Project) -> str | None:
         instead = f"{parts[0]}: {parts[1]}"
         return f"{given} needs a colon and a space after the label; write `{instead}`"
     if re.search(r"[,;]", project_id):
-        return f"{quoted(project_id)} contains a comma or semicolon; write one project per line"
+        return f"{given} contains a comma or semicolon; write one project per line"
     return None
 
 
