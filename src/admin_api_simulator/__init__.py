@@ -6,8 +6,9 @@ misreading of the description shows.
 
 from admin_api_simulator.faults import Fault
 from admin_api_simulator.jobs import ExportPlan
+from admin_api_simulator.limits import StartQuota
 from admin_api_simulator.recording import RecordedRequest
 from admin_api_simulator.simulator import Simulator
 from admin_api_simulator.site import SiteChange
 
-__all__ = ["ExportPlan", "Fault", "RecordedRequest", "Simulator", "SiteChange"]
+__all__ = ["ExportPlan", "Fault", "RecordedRequest", "Simulator", "SiteChange", "StartQuota"]

@@ -17,6 +17,7 @@ from admin_api_simulator.jobs import (
     domain_of_project,
     first_label,
 )
+from admin_api_simulator.limits import StartLimits
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest
 from admin_api_simulator.responses import Response, error_response, json_response
@@ -61,14 +62,14 @@ class Api:
         bundles: BundleStore,
         signer: LinkSigner,
         storage_url: Callable[[], str],
-        max_jobs: int | None = None,
+        limits: StartLimits,
     ) -> None:
         self._scopes = {key: "write", read_key: "read"}
         self._jobs = jobs
         self._bundles = bundles
         self._signer = signer
         self._storage_url = storage_url
-        self._max_jobs = max_jobs
+        self._limits = limits
         self._overrides: dict[str, Override | None] = {}
         self._request_numbers = itertools.count(1)
 
@@ -176,7 +177,7 @@ class Api:
         return json_response(started, status=202)
 
     def _refusal(self, domain: str, *, not_enabled: str, unknown: str) -> Response | None:
-        """Return why the export of a site cannot start, or None if it can."""
+        """Return why the export of a site cannot start. None: it can, and counts as a start."""
         label = first_label(domain)
         if label == NO_PLAN_LABEL:
             return error_response(403, not_enabled)
@@ -184,10 +185,7 @@ class Api:
             return error_response(403, SIGN_IN)
         if label == UNKNOWN_LABEL:
             return error_response(404, unknown)
-        if self._max_jobs is not None and self._jobs.unfinished() >= self._max_jobs:
-            message = f"{self._max_jobs} exports are running already"
-            return error_response(429, message, headers={"Retry-After": "1"})
-        return None
+        return self._limits.refusal(domain)
 
     def _make_bundle(self, job: ExportJob) -> Response:
         status = self._jobs.export_json(job)["status"]

@@ -7,10 +7,11 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TextIO, get_args
+from typing import Any, TextIO, get_args
 
 from admin_api_simulator.github import COMMIT, DEMO_REPOSITORIES
 from admin_api_simulator.jobs import AGENT_JOBS, DEMO_PROJECT, FAILED_EXPORT, FINISHED_EXPORT
+from admin_api_simulator.limits import StartQuota
 from admin_api_simulator.request_log import write_requests
 from admin_api_simulator.scenario import ScenarioError, apply_scenario
 from admin_api_simulator.simulator import DEFAULT_KEY, DEFAULT_READ_KEY, DEFAULT_TOKEN, Simulator
@@ -60,8 +61,65 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--no-build-ids", dest="build_ids", action="store_false", help="write no build id into pages")
     made.add_argument("--archive", choices=get_args(ArchiveKind), default="tar.gz", help="format of the bundle")
     made.add_argument("--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works")
+    made.add_argument(
+        "--one-active-export",
+        action="store_true",
+        help="a start gets 409 while an export of the same deployment is queued or running",
+    )
     made.add_argument("--scenario", type=Path, metavar="FILE", help="JSON file with scripted faults")
+    _add_quota(made)
     return made
+
+
+def _add_quota(made: argparse.ArgumentParser) -> None:
+    # The description does not name the option: argparse may break lines at its hyphens.
+    quota = made.add_argument_group(
+        "quota of starts",
+        "The first option sets the quota. Without it, the others have no effect.",
+    )
+    quota.add_argument(
+        "--starts-per-hour",
+        type=_whole_number(1, 10**6),
+        metavar="N",
+        help="maximum accepted starts of exports an hour; others get 429",
+    )
+    quota.add_argument(
+        "--hour-seconds",
+        type=_positive_seconds,
+        default=3600.0,
+        metavar="S",
+        help="length of the quota's hour",
+    )
+    quota.add_argument(
+        "--hour",
+        choices=("sliding", "clock"),
+        default="sliding",
+        help="whether the hour slides, or the count begins again with each hour of the clock (UTC)",
+    )
+    quota.add_argument(
+        "--count-refused",
+        action="store_true",
+        help="count the starts that the quota refuses, too",
+    )
+    quota.add_argument("--retry-after", action="store_true", help="send Retry-After with the 429")
+
+
+def pop_start_quota(options: dict[str, Any]) -> StartQuota | None:
+    """Remove the options of the quota from all options, and return the quota."""
+    starts = options.pop("starts_per_hour")
+    hour_seconds = options.pop("hour_seconds")
+    hour = options.pop("hour")
+    counts_refused = options.pop("count_refused")
+    sends_retry_after = options.pop("retry_after")
+    if starts is None:
+        return None
+    return StartQuota(
+        starts=starts,
+        hour_seconds=hour_seconds,
+        by_clock=hour == "clock",
+        counts_refused=counts_refused,
+        sends_retry_after=sends_retry_after,
+    )
 
 
 def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -> int:
@@ -69,7 +127,8 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     options = vars(parser().parse_args(arguments))
     out = out or sys.stdout
     scenario = options.pop("scenario")
-    simulator = Simulator(**options)
+    start_quota = pop_start_quota(options)
+    simulator = Simulator(start_quota=start_quota, **options)
     # Before any thread starts, so that all threads block them and `sigwait` receives them. A handler would run only when the main
     # thread is back in Python code: a signal that comes in the moment before it begins to wait would not end the wait.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
@@ -112,6 +171,7 @@ def banner(simulator: Simulator) -> str:
         "  no-plan.example.com   403, static export is not enabled\n"
         "  private.example.com   403, the site asks its readers to sign in\n"
         "  unknown.example.com   404, no such deployment\n"
+        "  busy.example.com      409 until an export that runs already has ended\n"
         "Mode collect, job-id, or by project, project-id docs and job-id:\n"
         f"  {FINISHED_EXPORT:<22}already completed\n"
         f"  {FAILED_EXPORT:<22}already failed\n"
@@ -153,4 +213,11 @@ def _seconds(text: str) -> float:
         number = -1.0
     if not 0 <= number < 1e9:
         raise argparse.ArgumentTypeError(f"{text} is not a duration in seconds")
+    return number
+
+
+def _positive_seconds(text: str) -> float:
+    number = _seconds(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError(f"{text} is not greater than zero")
     return number

@@ -23,6 +23,7 @@ CHANGING_LABEL = "changing"
 NO_PLAN_LABEL = "no-plan"
 SIGN_IN_LABEL = "private"
 UNKNOWN_LABEL = "unknown"
+BUSY_LABEL = "busy"
 AGENT_JOBS: Mapping[str, AgentOutcome] = {
     "agent-pull-request": "pull-request",
     "agent-no-change": "no-change",
@@ -166,6 +167,7 @@ class JobStore:
         self._numbers = itertools.count(1)
         self._plans: dict[str, ExportPlan] = {}
         self._exports: dict[str, ExportJob] = {}
+        self._exports_of_others: dict[str, ExportJob] = {}
         self._agents: dict[tuple[str, str], AgentJob] = {}
         self._first_reads: dict[tuple[str, str], float] = {}
         self.add_export(FINISHED_EXPORT, plan=ExportPlan(seconds=0.0))
@@ -239,6 +241,28 @@ class JobStore:
         now = self._clock.monotonic()
         return sum(now < job.ended for job in list(self._exports.values()))
 
+    def unfinished_of(self, domain: str) -> ExportJob | None:
+        """Return the first export of a domain that has not ended."""
+        now = self._clock.monotonic()
+        for job in list(self._exports.values()):
+            if normalized(job.domain) == normalized(domain) and now < job.ended:
+                return job
+        return None
+
+    def export_of_somebody_else(self, domain: str) -> ExportJob | None:
+        """Return the unfinished export of a `busy` domain that no request started.
+
+        The first call for each domain adds it.
+        """
+        if first_label(domain) != BUSY_LABEL:
+            return None
+        key = normalized(domain)
+        if key not in self._exports_of_others:
+            job_id = self._made_id(domain)
+            self._exports_of_others[key] = self.add_export(job_id, domain=domain, plan=ExportPlan())
+        job = self._exports_of_others[key]
+        return job if self._clock.monotonic() < job.ended else None
+
     def max_concurrent(self) -> int:
         """Return the maximum number of exports that were unfinished at the same time."""
         spans = [(job.started, job.ended) for job in list(self._exports.values()) if job.started < job.ended]
@@ -265,5 +289,8 @@ class JobStore:
         return job.as_json(now - self._first_reads.setdefault((project_id, job_id), now))
 
     def _new_id(self, domain: str) -> str:
+        return next(self._given_ids, self._made_id(domain))
+
+    def _made_id(self, domain: str) -> str:
         digest = hashlib.sha256(f"{next(self._numbers)} {domain}".encode()).hexdigest()
-        return next(self._given_ids, f"se_{digest[:12]}")
+        return f"se_{digest[:12]}"

@@ -22,6 +22,7 @@ from admin_api_simulator.clock import Clock
 from admin_api_simulator.faults import Fault, FaultScript, Operation
 from admin_api_simulator.github import COMMITS, GitHub
 from admin_api_simulator.jobs import DEMO_PROJECT, ExportPlan, JobStore
+from admin_api_simulator.limits import StartLimits, StartQuota
 from admin_api_simulator.links import LinkSigner
 from admin_api_simulator.recording import RecordedRequest, request_on_the_wire
 from admin_api_simulator.site import ArchiveKind
@@ -46,6 +47,9 @@ class Simulator:
     - `build_ids=False`: pages are the same in every export; otherwise each has its export's build id in its markup.
     - `archive`: `tar.gz`, `tar` or `zip`. `link_seconds`: how long a bundle link is valid.
     - `job_ids`: ids of the first exports. `max_jobs`: maximum unfinished exports; a start above it gets 429.
+    - `start_quota`: maximum starts an hour; a start above it gets 429. None: unlimited.
+    - `one_active_export`: a start gets 409 while an export of the deployment is queued or running.
+    - `names_running_job=False`: every such 409 is without `jobId`.
     - `token`, `deploy_seconds`, `commits`: GitHub's token, how long a deployment takes, and the history of each repository.
     - `tls=True`: all ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
     - `host`, `port`, `storage_port`, `github_port`: where to listen; port 0 is any free port.
@@ -67,6 +71,9 @@ class Simulator:
         link_seconds: float = 3600.0,
         job_ids: Sequence[str] = (),
         max_jobs: int | None = None,
+        start_quota: StartQuota | None = None,
+        one_active_export: bool = False,
+        names_running_job: bool = True,
         token: str = DEFAULT_TOKEN,
         deploy_seconds: float = 0.3,
         commits: Sequence[str] = COMMITS,
@@ -101,7 +108,14 @@ class Simulator:
             bundles=self._bundles,
             signer=self._signer,
             storage_url=lambda: self.storage_url,
-            max_jobs=max_jobs,
+            limits=StartLimits(
+                jobs=self._jobs,
+                clock=clock,
+                quota=start_quota,
+                one_active_export=one_active_export,
+                names_running_job=names_running_job,
+                max_jobs=max_jobs,
+            ),
         )
         self.github = GitHub(clock=clock, token=token, deploy_seconds=deploy_seconds, commits=commits)
         self._faults = FaultScript()

@@ -44,7 +44,8 @@ def test_it_prints_its_address_serves_and_ends_on_a_signal(ending: signal.Signal
         process.send_signal(ending)
         _, errors = process.communicate(timeout=20)
 
-    assert all(word in banner for word in ("Storage:", "mine", "failing.", "no-plan.", "agent-archived", "demo/replaced"))
+    words = ("Storage:", "mine", "failing.", "no-plan.", "busy.", "agent-archived", "demo/replaced")
+    assert all(word in banner for word in words)
     assert (process.returncode, errors) == (0, "")
 
 
@@ -66,12 +67,24 @@ def test_a_scenario_file_plants_faults_and_each_request_is_logged_in_a_line(tmp_
     assert re.fullmatch("".join(rf"\d\d:\d\d:\d\d UTC  {line}  \d+ ms\n" for line in lines), log)
 
 
+def test_its_options_limit_the_starts() -> None:
+    arguments = ("--starts-per-hour", 2, "--one-active-export", "--export-seconds", 3600)
+    names = ("docs", "docs", "busy", "api", "other")
+
+    with program(*arguments) as (_, banner):
+        statuses = [status(banner, "", domain=f"{name}.example.com") for name in names]
+
+    assert statuses == [202, 409, 409, 202, 429]
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
         (("--port", "70000"), "--port"),
         (("--pages", "0"), "--pages"),
         (("--export-seconds", "-1"), "--export-seconds"),
+        (("--starts-per-hour", "0"), "--starts-per-hour"),
+        (("--hour-seconds", "0"), "--hour-seconds"),
         (("--scenario", "{folder}/bad.json"), "read_export[0].stauts is unknown"),
         (("--tls", "--ca-file", "{folder}/missing/ca.pem"), "missing/ca.pem"),
     ],

@@ -8,9 +8,11 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from admin_api_simulator import Simulator
+from admin_api_simulator import Simulator, StartQuota
 from admin_api_simulator.contract import DESCRIPTION
+from tests.simulator.client import call
 
+STARTS = ("/v1/static-export/jobs", "/v1/static-export/{projectId}/jobs")
 OPERATIONS = [found.ok() for found in schemathesis.openapi.from_path(DESCRIPTION).get_all_operations()]
 
 
@@ -37,3 +39,20 @@ def test_every_response_is_as_described(
     case = data.draw(operation.as_strategy())
 
     case.call_and_validate(base_url=platform.base_url, headers={"Authorization": f"Bearer {platform.key}"})
+
+
+@pytest.mark.parametrize("path", STARTS)
+@pytest.mark.parametrize(("name", "status"), [("busy", 409), ("docs", 429)])
+def test_a_start_beyond_the_limits_is_as_described(path: str, name: str, status: int) -> None:
+    (operation,) = (one for one in OPERATIONS if one.path == path and one.method == "post")
+    by_project = {"path_parameters": {"projectId": name}}
+    by_domain = {"body": {"domain": f"{name}.example.com"}, "media_type": "application/json"}
+    case = operation.Case(**(by_project if "{" in path else by_domain))
+
+    quota = StartQuota(starts=1, sends_retry_after=True)
+    with Simulator(export_seconds=3600, start_quota=quota) as platform:
+        call(platform, "POST", STARTS[0], json={"domain": "other.example.com"})
+        headers = {"Authorization": f"Bearer {platform.key}"}
+        response = case.call_and_validate(base_url=platform.base_url, headers=headers)
+
+    assert response.status_code == status
