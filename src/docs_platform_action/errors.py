@@ -3,6 +3,7 @@
 import copy
 import sys
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Self, TypedDict
 
@@ -25,8 +26,12 @@ NETWORK: Final = Advice(
     remedy="Check the platform's status page and run the workflow again, or allow more time with `outage-tolerance`.",
 )
 TOO_MANY: Final = Advice(
-    cause="The platform allows fewer requests or jobs at once, or a quota is used up.",
-    remedy="Lower `max-parallel`, raise `poll-interval` or `outage-tolerance`, or wait until the quota allows more exports.",
+    cause="The platform allows fewer requests at once.",
+    remedy="Lower `max-parallel`, or raise `poll-interval` or `outage-tolerance`.",
+)
+NO_STARTS: Final = Advice(
+    cause="A limit of exports an hour is used up, or other exports take all the room.",
+    remedy="Run the workflow again later, export fewer sites an hour, or raise `start-timeout`.",
 )
 NOT_READY: Final = Advice(
     cause="The platform has not finished the bundle of the completed export.",
@@ -213,7 +218,10 @@ class TimedOut(ActionError):
 
 
 class Unavailable(ActionError):
-    """Temporary errors lasted longer than `outage-tolerance`, or the API's certificate or the proxy cannot be used."""
+    """Temporary errors lasted longer than `outage-tolerance`, or a limit longer than `start-timeout`.
+
+    Or the API's certificate or the proxy cannot be used.
+    """
 
     failure_reason = "unavailable"
 
@@ -270,6 +278,24 @@ class InternalError(ActionError):
     default_cause = "This is a bug in the action, not in your workflow."
     default_remedy = "Re-run the job with debug logging enabled, and attach its log to a bug report."
     bug: Exception | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NoRoom(Exception):
+    """The platform refused a start for lack of room, certainly without processing it.
+
+    With 409, an export of the site is queued or running. With 429, no more may be started now.
+    """
+
+    status: int
+    details: tuple[str, ...] = ()  # what the API said, in sentences
+    running_job_id: str | None = None
+    retry_after_seconds: float = 0.0  # what the platform asks for; 0 if it asks for nothing
+    is_web_page: bool = False  # something in front of the API responded
+    request_id: str | None = None
+
+    ONE_AT_A_TIME: ClassVar[int] = 409
+    LIMIT: ClassVar[int] = 429
 
 
 def system_reason(error: OSError) -> str:

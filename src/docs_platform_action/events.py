@@ -25,12 +25,21 @@ class Events(Protocol):
         """Announce the end of a request to the API, such as `GET /v1/…`, with its status or its error."""
 
     def retrying(
-        self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float, is_limit: bool = False
+        self,
+        job: Job,
+        server: str,
+        error: str,
+        *,
+        budget_seconds: float,
+        pause_seconds: float,
     ) -> None:
-        """Announce an outage of a server, such as `API`, or a limit for starts. An infinite budget lasts while other jobs run."""
+        """Announce an outage of a server, such as `API`."""
 
-    def recovered(self, job: Job, server: str, *, after_seconds: float, is_limit: bool = False) -> None:
-        """Announce the end of an outage, or that a start was accepted that had exceeded a limit."""
+    def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
+        """Announce the end of an outage."""
+
+    def waiting_for_room(self, job: Job) -> None:
+        """Announce that the job's start was refused for lack of room, and is sent again later."""
 
     def link_made(self, job: Job) -> None:
         """Announce the link to the bundle, or a new one."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from .errors import ActionError, Cancelled, InvalidInput
+from .errors import ActionError, Cancelled, InvalidInput, NoRoom
 from .models import UNUSABLE, AgentJob, Bundle, Changes, Deployment, Downloaded, ExportJob
 from .text import format_clock
 
@@ -17,6 +17,7 @@ NOT_STARTED: Final = "not started"
 VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)  # in the order in which they are counted
 
 DEPLOYMENT: Final = "deployed"
+ROOM: Final = "waited for room"
 QUEUE: Final = "queued"
 RUN: Final = "exported"
 BUNDLE: Final = "packed"
@@ -38,6 +39,22 @@ class Phase:
     def seconds(self, now: float) -> float:
         """Return how long the phase has taken."""
         return (now if self.ended_at is None else self.ended_at) - self.began_at
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoomWait:
+    """A start's wait for room at the platform, with its last refusal.
+
+    `own_site` is the site whose export by this run takes the room.
+    Times are on the clock's `monotonic`: `until` is when the last attempt is made.
+    """
+
+    refusal: NoRoom
+    refusals: int
+    since: float
+    next_at: float
+    until: float
+    own_site: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +93,7 @@ class Job:
     link: Bundle | None = None
     has_short_link: bool = False  # also after a new one was made
     delivered: Delivered = Delivered()
+    room: RoomWait | None = None  # also after the start was accepted
     failure: ActionError | None = None
     started_at: float | None = None  # when this run started the job on the platform
     began_at: float | None = None  # when the run began to work on it
@@ -98,6 +116,10 @@ class Job:
         """Return whether the job's current phase is one of these."""
         return bool(self.phases) and self.phases[-1].ended_at is None and self.phases[-1].name in phases
 
+    def was_last_in(self, phase: str) -> bool:
+        """Return whether this is the job's current phase, or the one in which it ended."""
+        return bool(self.phases) and self.phases[-1].name == phase
+
     def outcome_of(self, phase: Phase) -> str:
         """Return the name of a phase, or how the job ended in it."""
         is_complete = phase.name == QUEUE or (phase.name == RUN and self.status == ExportJob.COMPLETED)
@@ -106,6 +128,7 @@ class Job:
     def record_start(self, job_id: str, status: str | None, now: float) -> None:
         """Record that this run started the job on the platform."""
         self.started_at = now
+        self.end_phase(now)
         if status is not None:
             self.reading = ExportJob(status=status)
         self.job_id = job_id  # last: any thread that sees the id sees the rest, too
@@ -222,9 +245,27 @@ class Job:
         return error.summary if is_about_an_input else f"{self.subject}: {error.summary}"
 
     @property
-    def is_under_way(self) -> bool:
-        """Whether the platform is working on the job, as far as this run knows: it takes room there."""
-        return self.job_id is not None and self.ended_at is None and not self.has_ended
+    def lack_of_room(self) -> str:
+        """What its refused start waits for, in a clause."""
+        if self.room is None:
+            return ""
+        refusal = self.room.refusal
+        if refusal.status == NoRoom.LIMIT:
+            return "the platform allows no more starts for now (429)"
+        job = f" (job {refusal.running_job_id})" if refusal.running_job_id is not None else ""
+        if self.room.own_site is not None:
+            return f"the platform is exporting the same deployment for {self.room.own_site}{job}"
+        return f"another export of {self.site} is running{job}"
+
+    @property
+    def how_to_collect_other(self) -> str:
+        """How to use the export that keeps this one from starting, unless it is this run's own."""
+        room = self.room
+        if room is None or room.own_site is not None or room.refusal.status == NoRoom.LIMIT:
+            return ""
+        running = room.refusal.running_job_id
+        collecting = f"To use that export, collect it with `{self.inputs_to_collect_as(running or 'ID')}`"
+        return f"{collecting}." if running is not None else f"{collecting} (the dashboard shows the ID)."
 
     @property
     def verdict(self) -> str:
@@ -256,6 +297,10 @@ class Job:
             details = ["A start request was in flight. Check the dashboard to see whether the export is running."]
         elif self.job_id is None and not self.is_bundle_file:
             details = ["Nothing was started on the platform."]
+            if self.room is not None:
+                waited = format_clock(now - self.room.since)
+                reason = f"It had waited for room for {waited}: {self.lack_of_room}."
+                details += filter(None, (reason, self.how_to_collect_other))
         cause = f"The action received {signal_name}. {Cancelled.default_cause}"
         self.failure = Cancelled(f"cancelled {when}", details=tuple(details), cause=cause)
         self.ended_at = now

@@ -82,7 +82,7 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
         jobs = [job_of(own) for own in settings.jobs]
         log = Log(console, clock, jobs, max_parallel=settings.max_parallel)
         events = GuardedEvents(log, console)
-        context = _context_for(settings, jobs, clock, events, outputs, console.redactor)
+        context = _context_for(settings, clock, events, outputs, console.redactor)
         runner = Runner([*zip(jobs, settings.jobs, strict=True)], context, max_parallel=settings.max_parallel)
         received = signal_handler.run(runner)
         if received is not None:
@@ -150,7 +150,6 @@ def _show_outputs(outputs: Outputs, console: Console, *, is_printed: bool) -> No
 
 def _context_for(
     settings: Settings,
-    jobs: list[Job],
     clock: Clock,
     events: Events,
     outputs: Outputs,
@@ -168,7 +167,6 @@ def _context_for(
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
         events=events,
-        jobs=jobs,
     )
     github = None
     if (wanted := settings.deployment) is not None:

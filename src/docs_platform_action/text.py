@@ -89,12 +89,10 @@ def format_eta(seconds: float) -> str:
 
 
 def describe_retry(error: str, budget_seconds: float, pause_seconds: float) -> str:
-    """Return a temporary error and what happens next. An infinite budget means that the job waits for other jobs."""
-    waits_for_others = math.isinf(budget_seconds)
-    limit = "at most " if waits_for_others else ""  # it may have room sooner
-    next_attempt = f"in {limit}{format_approx(pause_seconds)}" if pause_seconds >= 0.05 else "now"
-    budget = "while other jobs are running" if waits_for_others else f"for up to {format_clock(round(budget_seconds))}"
-    return f"{error}. Retrying {budget}, next attempt {next_attempt}."
+    """Return a temporary error and what happens next."""
+    next_attempt = f"in {format_approx(pause_seconds)}" if pause_seconds >= 0.05 else "now"
+    budget = format_clock(round(budget_seconds))
+    return f"{error}. Retrying for up to {budget}, next attempt {next_attempt}."
 
 
 def quoted(name: str) -> str:

@@ -1,5 +1,6 @@
 """Every fault at every request, once, three times and forever: the run ends as the interface says."""
 
+import itertools
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +14,7 @@ from admin_api_simulator import ExportPlan, Fault
 from tests.action import run_virtually
 from tests.archives import KINDS, SMALL_SITE
 from tests.ended import Ended
-from tests.forms import BY_DOMAIN, BY_PROJECT, by_project
+from tests.forms import BY_DOMAIN, BY_PROJECT, FORMS, by_project
 from tests.virtual_platform import API_URL, STORAGE_URL, Sent, Trouble, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
@@ -173,6 +174,9 @@ MIDDLE: Final = 600
 TIMES: Final = (1, 3, None)
 """How often a fault occurs; None is forever."""
 
+MAX_PLAYED: Final = 3
+"""How often a fault occurs among refusals for lack of room."""
+
 API_REASONS: Final = {401: "unauthorized", 403: "forbidden", 404: "not-found"}
 MAX_SECONDS: Final = 45 * 60.0
 """The longest run on its own clock: `timeout` and an outage."""
@@ -198,7 +202,8 @@ AT_THE_API: Final = {
     Nature.UNTRUSTED: final("unavailable"),  # waiting does not fix a certificate
     Nature.HARMLESS: final(OK),
     Nature.REDIRECT: final("bad-response"),  # the key is not sent to another address
-    Nature.RETRY_AFTER_TOO_LONG: (OK, "unavailable", "unavailable"),  # one last attempt at the end of the tolerance
+    # one last attempt at the end of `outage-tolerance` or, of a start, of `start-timeout`
+    Nature.RETRY_AFTER_TOO_LONG: (OK, "unavailable", "unavailable"),
 }
 
 
@@ -209,6 +214,8 @@ def at_the_api(row: Row, operation: Operation) -> tuple[str, str, str]:
         return AT_THE_API[nature]
     if nature is Nature.LOGIN_PAGE and is_first:
         return final("bad-response")  # before the API's first successful response, `base-url` is wrong
+    if is_start and row.status == 409:
+        return temporary("rejected")  # another export of the site is running
     if nature is Nature.REFUSED or (nature is Nature.BLOCKED and is_first):
         return refused(row, operation)
     if nature in {Nature.MISSING_FIELD, Nature.UNUSABLE_FIELD}:
@@ -311,7 +318,11 @@ def run_with(played: Played, operation: Operation, times: int | None, form: str)
     platform.simulator.plan_export("docs.example.com", plan)
     if operation in {Operation.READ_EXPORT, Operation.BUNDLE, Operation.LINK}:
         platform.simulator.script_forever("download", Fault(body=ARCHIVE))
-    inputs = {"timeout": "30m", "outage-tolerance": "1m" if times is None else "20m"}
+    inputs = {
+        "timeout": "30m",
+        "outage-tolerance": "1m" if times is None else "20m",
+        "start-timeout": "20m",
+    }
     if operation is Operation.READ_AGENT:
         inputs |= {"mode": "agent", "project-id": "demo-project", "job-id": "agent-pull-request"}
     else:
@@ -343,7 +354,24 @@ def check(ended: Ended, end: str, operation: Operation, played: Played) -> Itera
 
 
 def is_refused(fault: Fault) -> bool:
-    return fault.status == 429 or (fault.status == 503 and "Retry-After" in fault.headers)
+    return fault.status in {409, 429} or (fault.status == 503 and "Retry-After" in fault.headers)
+
+
+class PlayedWithoutRoom(Played):
+    """Plays a fault at the start, with refusals for lack of room before, between and after."""
+
+    def __init__(self, row: Row, times: int) -> None:
+        super().__init__(row, Operation.START, times)
+        self._refusals = itertools.cycle([status(409), None, status(429), None])
+        self.refused = 0
+
+    def _trouble(self, operation: Operation) -> Trouble:
+        if operation is Operation.START and self.refused < 2 * MAX_PLAYED:
+            refusal = next(self._refusals)
+            if refusal is not None:
+                self.refused += 1
+                return refusal
+        return super()._trouble(operation)
 
 
 REQUESTS: Final = [
@@ -364,3 +392,18 @@ def test_a_run_ends_as_the_interface_says(row: Row, operation: Operation, form: 
         assert (ended.reason or OK, [*check(ended, end, operation, played)]) == (end, []), f"{times} times\n{ended.stdout}"
         assert platform.clock.elapsed < MAX_SECONDS
         assert len(platform.simulator.requests) < MAX_REQUESTS
+
+
+SHORT: Final = [row for row in ROWS if row.nature is not Nature.RETRY_AFTER_TOO_LONG]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("row", SHORT, ids=str)
+def test_no_start_is_sent_again_that_may_have_been_processed_whatever_had_no_room(row: Row, form: str) -> None:
+    end = expected(row, Operation.START)[0]  # a wait for room begins no outage
+    played = PlayedWithoutRoom(row, MAX_PLAYED)
+
+    ended, _ = run_with(played, Operation.START, None, form)
+
+    assert (ended.reason or OK, [*check(ended, end, Operation.START, played)]) == (end, []), ended.stdout
+    assert played.refused > 0

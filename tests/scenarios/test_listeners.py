@@ -82,12 +82,12 @@ class TestTheStart:
         assert f"Job {job_id} continues" in ended.error
         assert "Nothing was started" not in ended.stdout + ended.summary
 
-    @pytest.mark.parametrize("text", ["responding again", "Accepted after", "POST /v1/static-export/jobs: 2", " started ("])
+    @pytest.mark.parametrize("text", ["responding again", "accepted the start", "POST /v1/static-export/jobs: 2", " started ("])
     def test_a_log_that_blocks_at_any_line_about_it_keeps_no_id_from_being_written(
         self, action: Action, make_platform: Callable[..., Simulator], text: str
     ) -> None:
         platform, log = make_platform(export_seconds=3600.0), BlockedLog(text)
-        fault = Fault(status=429 if text.startswith("Accepted") else 503, headers={"Retry-After": "1"})
+        fault = Fault(status=429 if text.startswith("accepted") else 503, headers={"Retry-After": "1"})
         platform.script("start_export", fault)
         write_all = Outputs.write_all
 
@@ -183,6 +183,7 @@ def run_with_all_events(workspace: Path, domains: list[str]) -> Ended:
     workspace.mkdir()
     platform = VirtualPlatform(VirtualClock(), export_seconds=120.0, link_seconds=30.0, archive="zip")
     for domain in domains:
+        platform.simulator.script("start_export", Fault(status=409), domain=domain)
         platform.simulator.script("read_export", None, Fault(status=503), domain=domain)
         cut = Fault(headers={"ETag": "", "Last-Modified": ""}, cut="in_body")  # so the download cannot be resumed
         platform.simulator.script("download", cut, domain=domain)

@@ -74,6 +74,20 @@ class TestCancel:
 
         self.check(ended, exit_code, job_id=ended.outputs["jobId"], status="queued")
 
+    @BOTH
+    def test_while_the_start_waits_for_room(
+        self, action: Action, endless: Simulator, number: signal.Signals, exit_code: int
+    ) -> None:
+        endless.script_forever("start_export", Fault(status=409, json={"jobId": "se_7"}))
+
+        with action.start(endless, **EXPORT) as running:
+            running.wait_for_line("se_7")
+            running.send_signal(number)
+            ended = ended_of(running.collect())
+
+        self.check(ended, exit_code, job_id=None, status=None)
+        assert "Nothing was started" in ended.error
+
     @pytest.mark.parametrize(
         ("operation", "inputs", "status"),
         [

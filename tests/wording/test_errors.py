@@ -107,6 +107,7 @@ START: Final = (
     Fault(status=302, headers={"Location": "https://login.example.com/sso?token=secret"}),
     Fault(status=301, headers={"Location": "/elsewhere"}),
     Fault(status=429, json={}, headers={"Retry-After": "108000"}),
+    Fault(status=429, **HTML),
     Fault(cut="before_response"),
     Fault(json={"id": "se_1"}),
     Fault(json={"jobId": f"se_{ADMIN_KEY}"}),
@@ -290,6 +291,12 @@ def _of_github(runs: Runs) -> Iterator[ActionError]:
         yield runs.faulty("list_deployments", fault, inputs)
 
 
+def _same_deployment(simulator: Simulator) -> None:
+    simulator.plan_export("a.example.com", ExportPlan(job_id="se_1"))
+    refusal = Fault(status=409, json={"jobId": "se_1"})
+    simulator.script_forever("start_export", refusal, domain="b.example.com")
+
+
 def _of_the_api(runs: Runs) -> Iterator[ActionError]:
     yield from (runs.faulty("start_export", fault, EXPORT) for fault in START)
     yield from (runs.faulty("start_export", fault, {**PROJECT, "domain": ""}) for fault in START_BY_PROJECT)
@@ -305,6 +312,7 @@ def _of_the_api(runs: Runs) -> Iterator[ActionError]:
     yield runs.failure(
         {**EXPORT, **SEVERAL}, lambda simulator: simulator.script_forever("start_export", Fault(json={"jobId": "se_1"}))
     )
+    yield runs.failure({**EXPORT, **SEVERAL}, _same_deployment)
     for later in (Fault(status=404), Fault(status=403, **HTML)):
         yield runs.failure(
             EXPORT,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from admin_api_simulator import ExportPlan, Fault, Simulator
+from admin_api_simulator import ExportPlan, Fault, Simulator, StartQuota
 from admin_api_simulator.github import COMMIT, CREATOR, NEWER, OLDER
 from admin_api_simulator.simulator import DEFAULT_TOKEN
 from admin_api_simulator.site import SiteChange
@@ -39,6 +39,10 @@ def _troubled(simulator: Simulator) -> None:
     simulator.plan_export("docs.example.com", ExportPlan(job_id="se_1", seconds=120, pages=1412))
     simulator.script("read_export", None, None, *[Fault(status=502)] * 4)
     simulator.script("download", Fault(stall_after_bytes=900_000), Fault(status=403))
+
+
+def _busy(simulator: Simulator) -> None:
+    simulator.add_export_job("se_5", seconds=150)
 
 
 def _deployed(simulator: Simulator) -> None:
@@ -79,6 +83,16 @@ RUNS: Final = {
         options={"job_ids": ["se_1", "se_2"], "pages": 4},
         change=SiteChange(added=1, changed=1, removed=1),
         with_summary=True,
+    ),
+    "Another export is running": Run(
+        inputs={"project-id": "docs.example.com: docs", "site-path": "site"},
+        plan=_busy,
+        options={"export_seconds": 120, "job_ids": ["se_7", "se_8"], "one_active_export": True},
+        with_summary=True,
+    ),
+    "A limit of starts, and one site that is busy": Run(
+        inputs={"project-id": "A: guides\nB: busy\nC: docs\nD: api"},
+        options={"export_seconds": 100, "start_quota": StartQuota(starts=2, hour_seconds=200)},
     ),
     "The export fails": Run(inputs={"domain": "failing.example.com"}, options={"export_seconds": 20, "job_ids": ["se_1"]}),
     "Several domains": Run(inputs=SEVERAL, options={"export_seconds": 60, "job_ids": ["se_1"]}),

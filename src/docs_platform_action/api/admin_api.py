@@ -5,7 +5,7 @@ exports is in `by_domain` and `by_project`.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Generic, TypeVar
@@ -19,6 +19,7 @@ from ..errors import (
     ActionError,
     BadResponse,
     JobFailed,
+    NoRoom,
     StartUnconfirmed,
     Unavailable,
     UnknownHost,
@@ -42,7 +43,7 @@ T = TypeVar("T")
 
 UNKNOWN_HOST_SECONDS: Final = 30.0  # how long a name that does not exist is looked up again before it is probably mistyped
 LINK_SECONDS: Final = 30.0  # how long the link of a completed job may be missing
-RECHECK_SECONDS: Final = 1.0  # how often a start that waits checks whether the platform has room for it
+RECHECK_SECONDS: Final = 1.0  # how often a start that is held back checks for how long
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +56,11 @@ class Unannounced(Generic[T]):
     request_id: str | None
     milliseconds: float
     outage_seconds: float | None = None  # of the announced outage that it ended
-    is_limit: bool = False  # the outage was a limit for starts
 
 
 @dataclass(kw_only=True)
 class AdminApi:
-    """The API of one platform, for all `jobs` of a run. A `deadline` is on the clock's `monotonic`.
+    """The API of one platform, for all jobs of a run. A `deadline` is on the clock's `monotonic`.
 
     Every method raises the `ActionError` that the response stands for, and `Unavailable` if errors last until the deadline.
     """
@@ -70,7 +70,6 @@ class AdminApi:
     clock: Clock
     outage_tolerance_seconds: float
     events: Events
-    jobs: Sequence[Job]
     jitter: Callable[[float], float] | None = None  # in place of full jitter
     start_requests: dict[Job, Request] = field(default_factory=dict)
     started_jobs: dict[str, Job] = field(default_factory=dict)  # by the platform's id
@@ -81,6 +80,7 @@ class AdminApi:
         """Start a static export of a job's site, and record in the job that it has started.
 
         The caller announces the result once it has written the job's id: a log may block.
+        Raises `NoRoom`, too.
         """
         form = _form_of(job)
         request = form.start(job, options)
@@ -175,12 +175,7 @@ class AdminApi:
         outcome = str(answered.status)
         self._announce_request(call, outcome, answered.milliseconds, answered.request_id)
         if answered.outage_seconds is not None:
-            self.events.recovered(
-                call.job,
-                API,
-                after_seconds=answered.outage_seconds,
-                is_limit=answered.is_limit,
-            )
+            self.events.recovered(call.job, API, after_seconds=answered.outage_seconds)
 
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is retried for as long as `outage-tolerance` allows."""
@@ -202,38 +197,30 @@ class AdminApi:
                 now = self.clock.monotonic()
                 if call.is_start:
                     self.pacer.hold_starts(now + error.retry_after_seconds)
-                if self._waits_for_room(call, error):
-                    retry = retry.tolerating(now)
                 try:
                     retry = retry.increment(error, now, pause_seconds=next(pauses))
                 except TransientError:
                     raise self._failure(call, error, outage_seconds=now - began) from error
                 was_announced = was_announced or self._announce_outage(call, retry, error)
+            except NoRoom:
+                if was_announced:
+                    outage_seconds = self.clock.monotonic() - began
+                    self.events.recovered(call.job, API, after_seconds=outage_seconds)
+                raise
             else:
                 self.has_answered = True
-                if was_announced and retry.error is not None:
-                    return replace(
-                        answered,
-                        outage_seconds=self.clock.monotonic() - began,
-                        is_limit=_is_limit(call, retry.error),
-                    )
+                if was_announced:
+                    return replace(answered, outage_seconds=self.clock.monotonic() - began)
                 return answered
 
     def _wait_for_turn(self, call: Call[T], retry: Retry) -> Retry:
         while True:
             now = self.clock.monotonic()
-            if self._waits_for_room(call, retry.error):
-                retry = retry.tolerating(now)
             wait = retry.begins_at(self.pacer.starts_held_until if call.is_start else now) - now
             if wait <= 0:
                 self.pacer.wait_for_turn()
                 return replace(retry, next_attempt_at=max(retry.next_attempt_at, now))
             self.clock.sleep(min(wait, RECHECK_SECONDS) if call.is_start else wait)
-
-    def _waits_for_room(self, call: Call[T], error: TransientError | None) -> bool:
-        """Return whether the platform refused a start while it works on other jobs of the run."""
-        is_limit = error is not None and _is_limit(call, error)
-        return is_limit and any(job.is_under_way for job in self.jobs if job is not call.job)
 
     def _attempt(self, call: Call[T], timeouts: Timeouts) -> Unannounced[T]:
         """Send a request once. Announces only its failure."""
@@ -252,7 +239,7 @@ class AdminApi:
         answer = Answer(call=call, response=response, client=self.client, has_answered=self.has_answered)
         try:
             result = answer.result(self.clock.monotonic())
-        except (ActionError, TransientError) as error:
+        except (ActionError, NoRoom, TransientError) as error:
             self._announce_request(call, str(response.status), milliseconds, response.request_id)
             error.request_id = response.request_id
             raise
@@ -295,12 +282,16 @@ class AdminApi:
 
     def _announce_outage(self, call: Call[T], retry: Retry, error: TransientError) -> bool:
         now = self.clock.monotonic()
-        budget, pause = min(retry.last_attempt_at, error.retry_until) - now, retry.begins_at() - now
-        if self._waits_for_room(call, error):
-            budget, pause = math.inf, retry.next_attempt_at - now
+        budget = min(retry.last_attempt_at, error.retry_until) - now
+        pause = retry.begins_at() - now
         if budget > 0:
-            is_limit = _is_limit(call, error)
-            self.events.retrying(call.job, API, error.message, budget_seconds=budget, pause_seconds=pause, is_limit=is_limit)
+            self.events.retrying(
+                call.job,
+                API,
+                error.message,
+                budget_seconds=budget,
+                pause_seconds=pause,
+            )
         return budget > 0
 
     def _failure(self, call: Call[T], error: TransientError, *, outage_seconds: float) -> ActionError:
@@ -310,8 +301,7 @@ class AdminApi:
         if call.is_start and error.maybe_processed:
             summary, said = "it is unknown whether the platform started it", (f"{error.message}.", *error.details)
             return StartUnconfirmed(summary, details=said, request_id=error.request_id)
-        is_limit = _is_limit(call, error)
-        summary = f"the API at {self.client.host} {'kept refusing to start the export' if is_limit else 'remained unavailable'}"
+        summary = f"the API at {self.client.host} remained unavailable"
         details = [f"No successful response for {format_seconds(outage_seconds)}. Last error: {error.message}."]
         if wait := error.retry_after_seconds:
             details.append(f"The platform asked to wait for {format_approx(wait)} before the next attempt.")
@@ -330,11 +320,6 @@ class AdminApi:
                 remedy=f"{check}, and report this to the platform.",
             )
         job.record_start(job_id, status, self.clock.monotonic())
-
-
-def _is_limit(call: Call[T], error: TransientError) -> bool:
-    """Return whether a start was refused for now because of the platform's limits."""
-    return call.is_start and error.status == 429
 
 
 def _form_of(job: Job) -> ExportForm:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from .. import errors
-from ..errors import ActionError, Advice, BadResponse
+from ..errors import ActionError, Advice, BadResponse, NoRoom
 from ..http.api_client import ApiClient, ApiResponse
 from ..http.faults import format_status
 from ..http.retry import TEMPORARY_STATUSES, TransientError
 from ..models import read_error, read_job_id, reasons_in
-from .calls import Call, ExportForm
+from .calls import Call
 
 T = TypeVar("T")
 
@@ -53,7 +53,11 @@ class Answer(Generic[T]):
     has_answered: bool
 
     def result(self, now: float) -> T:
-        """Return the result. Raises the `ActionError` of a final response, and `TransientError` for one to retry."""
+        """Return the result.
+
+        Raises the `ActionError` of a final response, `TransientError` for one to retry, and
+        `NoRoom` if there is no room for a start.
+        """
         call, response, status = self.call, self.response, self.response.status
         is_success, is_rejection = 200 <= status < 300, 300 <= status < 500 and status not in TEMPORARY_STATUSES
         temporary_until = call.temporary_until.get(status, -math.inf if is_success or is_rejection else math.inf)
@@ -64,6 +68,8 @@ class Answer(Generic[T]):
             return self._read_success()
         was_rejected = is_rejection or status == 429 or (status == 503 and response.retry_after_seconds is not None)
         call.request.maybe_processed = not was_rejected
+        if self._is_lack_of_room:
+            raise self._no_room()
         if temporary_until <= now or (self._extra_version and self._is_wrong_base_url):
             raise self._final_error()
         raise TransientError(
@@ -86,6 +92,32 @@ class Answer(Generic[T]):
         """The version at the end of `base-url`, which the action adds itself."""
         version = re.search(r"/v[0-9]+\Z", self.client.base_url)
         return version[0] if version else ""
+
+    @property
+    def _is_lack_of_room(self) -> bool:
+        """Whether a start was refused because of other exports, and not because of itself.
+
+        A web page with 409 is not the API's own answer.
+        """
+        if not self.call.is_start:
+            return False
+        if self.response.status == NoRoom.ONE_AT_A_TIME:
+            return self.call.form is not None and not self.response.is_web_page
+        return self.response.status == NoRoom.LIMIT
+
+    def _no_room(self) -> NoRoom:
+        response = self.response
+        running = read_job_id(response.body)
+        if running is None and isinstance(response.body, dict):
+            running = read_job_id(response.body.get("error"))
+        return NoRoom(
+            status=response.status,
+            details=self._quotes,
+            running_job_id=running if response.status == NoRoom.ONE_AT_A_TIME else None,
+            retry_after_seconds=response.retry_after_seconds or 0.0,
+            is_web_page=response.is_web_page,
+            request_id=response.request_id,
+        )
 
     @property
     def _is_wrong_base_url(self) -> bool:
@@ -147,11 +179,9 @@ class Answer(Generic[T]):
             return self._forbidden(summary)
         if status == 404:
             return self._not_found(summary)
-        if form is not None and self.call.is_start:
-            if status == 401 and not form.is_refusal_about_all_sites:
-                return errors.UnauthorizedSite(summary, details=self._quotes)
-            if status == 409:
-                return self._already_running(form)
+        is_about_site = form is not None and not form.is_refusal_about_all_sites
+        if status == 401 and self.call.is_start and is_about_site:
+            return errors.UnauthorizedSite(summary, details=self._quotes)
         return kind(summary, details=self._quotes)
 
     @property
@@ -178,22 +208,6 @@ class Answer(Generic[T]):
             details=self._quotes,
             cause=f"One of these: {', '.join(form.not_enabled)}, the {lacks}",
             remedy=f"{site} {kind.default_remedy}",
-        )
-
-    def _already_running(self, form: ExportForm) -> ActionError:
-        body = self.response.body
-        job = self.call.job
-        running = read_job_id(body)
-        if running is None and isinstance(body, dict):
-            running = read_job_id(body.get("error"))
-        collecting = f"collect it with `{job.inputs_to_collect_as(running or 'ID')}`"
-        if running is None:
-            collecting += " (the dashboard shows the ID)"
-        return errors.Rejected(
-            f"an export of this {form.resource} is already running on the platform (409)",
-            details=self._quotes,
-            cause="It was started in the dashboard, or by another run, such as a cancelled one.",
-            remedy=f"Run the workflow again when it has ended. To use that export, {collecting}.",
         )
 
     def _not_found(self, summary: str) -> ActionError:

@@ -70,10 +70,6 @@ class Retry:
         remaining = self.last_attempt_at - began_at if self.is_idempotent else math.inf
         return LAST_ATTEMPT_SECONDS if remaining <= 0 else max(MIN_ATTEMPT_SECONDS, remaining)
 
-    def tolerating(self, until: float) -> Self:
-        """Return the state in which the outage begins no earlier than this."""
-        return replace(self, failing_since=max(self.failing_since, until))
-
     def increment(self, error: TransientError, now: float, *, pause_seconds: float) -> Self:
         """Return the state after a failed attempt, or raise its error if there is no further attempt."""
         failed = replace(self, error=error, failing_since=min(self.failing_since, now))

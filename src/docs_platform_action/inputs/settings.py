@@ -84,6 +84,7 @@ class JobSettings:
     job_id: str | None = None
     project_id: str | None = None
     wait: bool = True
+    start_timeout_seconds: float = 4500.0
     commit_timeout_seconds: float = 1200.0
     start_options: Mapping[str, object] | None = None
     delivery: DeliverySettings = field(default_factory=DeliverySettings)

@@ -58,6 +58,7 @@ INPUTS: Final = (
     Input("domain", parse_domains, SITE, required_in=EXPORT, unless="project-id", hint=BY_PROJECT),
     Input("project-id", parse_projects, PLATFORM_MODES, required_in=AGENT, hint=PROJECT_ID),
     Input("job-id", parse_identifier, COLLECT_AGENT, required_in=COLLECT_AGENT, hint=EMPTY_OUTPUT),
+    Input("start-timeout", parse_duration, EXPORT, default="75m"),
     Input("timeout", parse_duration, PLATFORM_MODES, default="60m"),
     Input("wait", parse_boolean, EXPORT, default="true"),
     Input("commit", COMMIT, EXPORT),

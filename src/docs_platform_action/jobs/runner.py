@@ -1,20 +1,21 @@
 """Runs the jobs of a step in parallel. If one fails, the others continue."""
 
 import contextlib
-import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from ..api.admin_api import Unannounced
 from ..bundle.deliver import Delivery, warn_of_link
 from ..context import Context
-from ..errors import ActionError, Cancelled, Unavailable, internal_error
+from ..errors import ActionError, Cancelled, NoRoom, Unavailable, internal_error
 from ..inputs.settings import JobSettings, Mode
 from ..job import DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
 from ..signals import ABORT_GRACE_SECONDS
 from .agent import wait_for_agent
 from .collect import collect_site
 from .export import start_site
+from .start_queue import StartQueue, room_failure
 
 # what to do with a job; each raises the job's `ActionError`
 FUNCTIONS: Final[Mapping[Mode, Callable[[Job, JobSettings, Context], None]]] = {
@@ -42,19 +43,22 @@ class Runner:
         self._settings = dict(jobs)
         self._unrenewed: set[Job] = set()
         self._context = context
-        self._queue: queue.SimpleQueue[tuple[Job, JobSettings]] = queue.SimpleQueue()
-        for queued in jobs:
-            self._queue.put(queued)
+        self._queue = StartQueue(
+            self._jobs,
+            context.clock,
+            start_timeout_seconds=jobs[0][1].start_timeout_seconds,
+        )
         self._max_workers = min(max_parallel, len(jobs)) - 1
         self._workers: list[threading.Thread] = []
         self._ending = threading.Lock()  # held while the end of a job is recorded
 
     def run(self) -> None:
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
-        first, settings = self._queue.get_nowait()
+        first = self._queue.take()
+        assert first is not None  # noqa: S101  # for the type checker: there is always a job
         try:
-            # alone until its id is known or it has failed: if the key or the host is wrong, the others would fail, too
-            self._run_job(first, settings)
+            # alone until the platform has answered: if the key or the host is wrong, the others would fail, too
+            self._run_job(first)
             failure = first.failure
             if failure is not None and failure.is_about_all_sites and first.job_id is None:
                 self._reject_queued_jobs(failure)
@@ -120,9 +124,8 @@ class Runner:
             self._run_queued_jobs()
 
     def _run_queued_jobs(self) -> None:
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._run_job(*self._queue.get_nowait())
+        while (job := self._queue.take()) is not None:
+            self._run_job(job)
 
     def _reject_queued_jobs(self, error: ActionError) -> None:
         """Fail all other jobs like the first."""
@@ -131,15 +134,14 @@ class Runner:
         for job in self._jobs[1:]:
             self._end(job, error.with_details(*error.details, not_started))
 
-    def _run_job(self, job: Job, settings: JobSettings) -> None:
+    def _run_job(self, job: Job) -> None:
         context = self._context
-        job.began_at = context.clock.monotonic()
+        settings = self._settings[job]
         try:
-            context.events.job_begun(job)
-            started = None
-            if settings.mode is Mode.EXPORT:
-                job.deployed = self._jobs[0].deployed  # only the first one waits for the commit
-                started = start_site(job, settings, context)
+            if job.began_at is None:
+                job.began_at = context.clock.monotonic()
+                context.events.job_begun(job)
+            started = self._start(job) if settings.mode is Mode.EXPORT else None
             if len(self._jobs) == 1:  # of several, only `results` has the ids
                 context.outputs.write_job_id(job)
             if started is not None:  # only now: a log may block
@@ -151,6 +153,8 @@ class Runner:
                 FUNCTIONS[settings.mode](job, settings, context)
             else:
                 context.events.noted(job, "Not waiting for the job, because `wait` is `false`.")
+        except NoRoom as refusal:
+            self._wait_for_room(job, refusal)
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001  # a bug in one job must not stop the others
@@ -158,12 +162,27 @@ class Runner:
         else:
             self._end(job, None)
 
+    def _start(self, job: Job) -> Unannounced[None]:
+        job.deployed = self._jobs[0].deployed  # only the first one waits for the commit
+        started = start_site(job, self._settings[job], self._context)
+        self._queue.accept(job)
+        return started
+
+    def _wait_for_room(self, job: Job, refusal: NoRoom) -> None:
+        """Put a job back whose start was refused, or end it and all others whose time is up."""
+        over = self._queue.put_back(job, refusal)
+        if job not in over:
+            self._context.events.waiting_for_room(job)
+        for ended in over:
+            self._end(ended, room_failure(ended, self._context.clock.monotonic()))
+
     def _end(self, job: Job, failure: ActionError | None) -> None:
         """Record and announce the end of a job, unless a cancel is recorded.
 
         The thread of a job may outlast the cancel.
         """
         now = self._context.clock.monotonic()
+        self._queue.drop(job)
         with self._ending:
             if isinstance(job.failure, Cancelled):
                 return

@@ -60,7 +60,6 @@ class GuardedEvents:
         *,
         budget_seconds: float,
         pause_seconds: float,
-        is_limit: bool = False,
     ) -> None:
         with self._guard():
             self._listener.retrying(
@@ -69,19 +68,15 @@ class GuardedEvents:
                 error,
                 budget_seconds=budget_seconds,
                 pause_seconds=pause_seconds,
-                is_limit=is_limit,
             )
 
-    def recovered(
-        self,
-        job: Job,
-        server: str,
-        *,
-        after_seconds: float,
-        is_limit: bool = False,
-    ) -> None:
+    def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
         with self._guard():
-            self._listener.recovered(job, server, after_seconds=after_seconds, is_limit=is_limit)
+            self._listener.recovered(job, server, after_seconds=after_seconds)
+
+    def waiting_for_room(self, job: Job) -> None:
+        with self._guard():
+            self._listener.waiting_for_room(job)
 
     def link_made(self, job: Job) -> None:
         with self._guard():

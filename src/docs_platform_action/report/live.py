@@ -6,15 +6,17 @@ from datetime import datetime
 from typing import Final
 
 from ..clock import Clock
-from ..errors import Cancelled
+from ..errors import Cancelled, NoRoom
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
 from ..models import ExportJob
 from ..text import format_bytes, format_clock, format_expiry, format_time, pluralize, shortened
 from .console import Console
+from .room import describe_wait
 
 RUNNING: Final = "running"
+WAITING: Final = "waiting for room"
 PENDING: Final = "pending"
-STAGES: Final = (*VERDICTS, RUNNING, PENDING)  # of a site, in the order in which they are counted
+STAGES: Final = (*VERDICTS, RUNNING, WAITING, PENDING)  # of a site, in the order in which they are counted
 
 QUIET_SECONDS: Final = 30.0  # between two lines about outages: short failures of many sites would fill the log
 MAX_LISTED_NAMES: Final = 3  # sites that a line lists before it counts the rest
@@ -39,6 +41,7 @@ class LiveLines:
         self._affected: dict[Job, str] = {}  # by an outage of the API, in the order in which it reached them, with its text
         self._is_outage_shown = False
         self._outages_quiet_until = self._notices_quiet_until = float("-inf")
+        self._is_limit_shown = False  # of all starts, since one was accepted
         self._warnings: set[tuple[str, ...]] = set()
         parallel = f"{max_parallel} at a time" if max_parallel < len(jobs) else "all in parallel"
         self._title = f"Static export of {len(jobs):,} sites, {parallel}"
@@ -94,6 +97,20 @@ class LiveLines:
                 self._outages_quiet_until = self._clock.monotonic() + QUIET_SECONDS
                 self.show(job, text)
 
+    def begin_wait(self, job: Job, text: str, *, is_new: bool) -> None:
+        """Show a new reason for which a site waits for room. A limit for all sites is shown once."""
+        self.enter(job, WAITING)
+        if _is_limited(job):
+            is_new = not self._is_limit_shown
+            self._is_limit_shown = True
+        if is_new:
+            self.show(job, text)
+
+    def end_wait(self, job: Job) -> None:
+        """Record that the platform accepted a site's start."""
+        self._is_limit_shown = False
+        self.enter(job, RUNNING)
+
     def warn(self, job: Job, lines: Sequence[str]) -> None:
         """Show a warning, unless the same one was shown."""
         title, *details = lines
@@ -116,13 +133,14 @@ class LiveLines:
             names = f" for {list_names([*self._affected])}" if len(self._affected) < len(running) else ""
             text += f"    (no successful response from the API{names})"
         self._write(text)
+        self._show_wait()
 
     def close(self) -> None:
         """Write the final counts, the sites that were not started, and the log of each site."""
         for job, stage in self._stages.items():
             if stage == PENDING:
                 self.enter(job, NOT_STARTED)
-            elif stage == RUNNING and job.failure is not None:  # its end was not announced
+            elif stage in {RUNNING, WAITING} and job.failure is not None:  # its end was not announced
                 self.enter(job, job.verdict)
         if self._describe_counts() != self._shown_counts:
             self._write(self._describe_counts())
@@ -162,10 +180,27 @@ class LiveLines:
         percents = [int(progress) for job in running if (progress := job.progress) is not None]
         return f" ({min(percents)} to {max(percents)} %)" if percents else ""
 
+    def _show_wait(self) -> None:
+        """Show what the sites wait for, of the one that starts next."""
+        waiting = [job for job, stage in self._stages.items() if stage == WAITING and job.room]
+        if waiting:
+            limited = [job for job in waiting if _is_limited(job)]
+            job = min(limited or waiting, key=_next_start_at)
+            now = self._clock.now()
+            self.show(job, describe_wait(job, now=now, monotonic=self._clock.monotonic()))
+
     def _describe_state(self, job: Job) -> str:
         status, progress = job.status, job.progress  # read once: another thread may change them
         percent = f" {int(progress)} %" if progress is not None and status != ExportJob.COMPLETED else ""
         return f"{shortened(self._console.safe(status)) if status else 'starting'}{percent}"
+
+
+def _is_limited(job: Job) -> bool:
+    return job.room is not None and job.room.refusal.status == NoRoom.LIMIT
+
+
+def _next_start_at(job: Job) -> float:
+    return 0.0 if job.room is None else job.room.next_at
 
 
 def describe_outcome(job: Job, now: datetime) -> str:

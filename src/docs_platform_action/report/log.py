@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ..clock import Clock
-from ..job import DEPLOYMENT, DOWNLOAD, UNPACK, VERIFICATION, Job
+from ..job import DEPLOYMENT, DOWNLOAD, ROOM, UNPACK, VERIFICATION, Job
 from ..models import API, STORAGE, ExportJob
 from ..text import (
     describe_retry,
@@ -27,6 +27,7 @@ from .console import Console
 from .estimate import Estimate
 from .failures import failure_lines
 from .live import RUNNING, LiveLines
+from .room import describe_wait
 
 MAX_STATUSES: Final = 8  # different statuses of one job that are explained, and shown live
 HEARTBEAT_SECONDS: Final = 55.0  # of silence before a heartbeat line: at least one line per minute, with a margin for the tick
@@ -42,6 +43,7 @@ class _Shown:
     statuses: set[str] = field(default_factory=set)
     state: tuple[object, ...] = ()
     note: str = ""
+    lack_of_room: str = ""
     estimate: Estimate = field(default_factory=Estimate)
     is_in_outage: bool = False
     storage_error_at: float = float("-inf")
@@ -73,6 +75,12 @@ class Log:
 
     def job_known(self, job: Job) -> None:
         if job.was_started_here:
+            if job.room is not None and job.started_at is not None:
+                waited = format_clock(job.started_at - job.room.since)
+                self._note(job, f"The platform accepted the start after {waited}.")
+            with self._lock:
+                if self._open_live is not None:
+                    self._open_live.end_wait(job)
             text = f"Job {job.job_id} started (collect it later with {job.inputs_to_collect})"
             self._note(job, text, live=f"started, job-id: {job.job_id}", counts=True)
         elif job.site and job.job_id:  # otherwise the title names the job, or there is none
@@ -104,13 +112,18 @@ class Log:
         self._debug(job, f"{request}: {outcome}, {milliseconds:.0f} ms{suffix}")
 
     def retrying(
-        self, job: Job, server: str, error: str, *, budget_seconds: float, pause_seconds: float, is_limit: bool = False
+        self,
+        job: Job,
+        server: str,
+        error: str,
+        *,
+        budget_seconds: float,
+        pause_seconds: float,
     ) -> None:
-        shown, now = self._shown[job], self._clock.monotonic()
+        shown = self._shown[job]
+        now = self._clock.monotonic()
         text = describe_retry(error, budget_seconds, pause_seconds)
-        if is_limit:
-            self._notice(job, text)
-        elif server == API:
+        if server == API:
             shown.is_in_outage = True
             self._note(job, text)
             with self._lock:
@@ -120,11 +133,9 @@ class Log:
             shown.storage_error_at = now
             self._notice(job, text)
 
-    def recovered(self, job: Job, server: str, *, after_seconds: float, is_limit: bool = False) -> None:
+    def recovered(self, job: Job, server: str, *, after_seconds: float) -> None:
         after = f"after {format_clock(after_seconds)}"
-        if is_limit:
-            self._note(job, f"Accepted {after} (the platform had asked to wait).")
-        elif server == API:
+        if server == API:
             text = f"The API is responding again {after}."
             self._note(job, text)
             with self._lock:
@@ -134,6 +145,21 @@ class Log:
         elif after_seconds >= MIN_REPORTED_OUTAGE_SECONDS:
             resumed = "The download resumed" if server == STORAGE else f"{server} is responding again"
             self._notice(job, f"{resumed} {after}.")
+
+    def waiting_for_room(self, job: Job) -> None:
+        """Log why a start waits, unless that was the last reason."""
+        room = job.room
+        assert room is not None  # noqa: S101  # for the type checker: it is set before the event
+        text = self._describe_wait(job)
+        is_new = job.lack_of_room != self._shown[job].lack_of_room
+        with self._lock:
+            if self._open_live is not None:
+                self._open_live.begin_wait(job, text, is_new=is_new)
+        if not is_new:
+            return
+        self._shown[job].lack_of_room = job.lack_of_room
+        for line in filter(None, (text, *room.refusal.details, job.how_to_collect_other)):
+            self._note(job, line)
 
     def link_made(self, job: Job) -> None:
         self._note(job, f"Bundle link ready: {self._link_of(job)}")
@@ -231,6 +257,10 @@ class Log:
         if not self._is_closed:
             self._console.debug(text if self._live is None else f"{job.domain}: {text}")
 
+    def _describe_wait(self, job: Job) -> str:
+        now = self._clock.now()
+        return describe_wait(job, now=now, monotonic=self._clock.monotonic())
+
     def _word(self, status: str) -> str:
         """Hide secrets in a status, then shorten it. The other order could leave part of a secret."""
         return shortened(self._console.safe(status))
@@ -250,6 +280,9 @@ class Log:
     def _current_line(self, job: Job) -> str:
         if job.is_in(DOWNLOAD):
             return self._download_line(job)
+        if job.is_in(ROOM) and job.room is not None:
+            waited = format_clock(self._clock.monotonic() - job.room.since)
+            return f"  waiting {waited:>9}    {self._describe_wait(job)}"
         return self._unpack_line(job) if job.is_in(UNPACK) else self._status_line(job)
 
     def _status_line(self, job: Job) -> str:

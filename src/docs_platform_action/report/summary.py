@@ -30,6 +30,7 @@ from ..text import (
 from .changes import changes_section, short_changes
 from .console import Console
 from .failures import how_to_collect, request_line
+from .room import describe_ended_wait
 from .timeline import timeline_of
 
 MAX_SUMMARY_BYTES: Final = 1_000_000  # GitHub drops more than 1,048,576 (source: actions/runner, CreateStepSummaryCommand)
@@ -180,6 +181,7 @@ class Summary:
         yield "Commit", self._commits(job)
         yield "Project", show(job.project_id) if job.domain is not None else ""
         yield "Job", show(job.job_id) if job.site is not None else ""
+        yield "Start", self._start(job)
         yield "Status", show(job.status)
         yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
         yield "Duration", self._duration(job, duration_seconds) if duration_seconds is not None else ""
@@ -204,6 +206,13 @@ class Summary:
         links = [f"[{found.name}](<{link_target(found.commit_url)}>)" for found in (job.deployed, job.deployed_later) if found]
         return " or ".join(links) + (" (deployed during the export)" if job.deployed_later else "")
 
+    def _start(self, job: Job) -> str:
+        """Return how often the start was refused for lack of room."""
+        if job.room is None or not job.room.refusals:
+            return ""
+        refused = f"refused {pluralize(job.room.refusals, 'time')} for lack of room"
+        return f"{refused}, then accepted" if job.was_started_here else refused
+
     def _duration(self, job: Job, seconds: float) -> str:
         """Return how long it took, and how much of that each phase took, in whole seconds."""
         phases: defaultdict[str, int] = defaultdict(int)
@@ -223,7 +232,13 @@ class Summary:
         page_counts = [job.page_count for job in self.jobs if job.verdict == DONE and job.page_count is not None]
         total = f" Total: {pluralize(sum(page_counts), 'page')}." if page_counts else ""
         commit = f" Commit: {self._commits(self.jobs[0])}." if self.jobs[0].deployed else ""
-        return f"The step took {format_clock(self.duration_seconds)} and ended at {format_time(self.now)}.{total}{commit}"
+        took = f"The step took {format_clock(self.duration_seconds)}"
+        return f"{took} and ended at {format_time(self.now)}.{total}{commit}{self._refusals()}"
+
+    def _refusals(self) -> str:
+        """Return how often the platform had no room for a start."""
+        count = sum(job.room.refusals for job in self.jobs if job.room is not None)
+        return f" Starts refused for lack of room: {count:,}." if count else ""
 
     def _row(self, job: Job, *, is_explained: bool, counted: bool, compared: bool) -> str:
         downloaded = job.delivered.downloaded
@@ -284,8 +299,10 @@ class Summary:
             return self._alert([f"**Failed:** {', '.join([*names, *more])}."])
         cancelled = [job for job in self.jobs if isinstance(job.failure, Cancelled)]
         if cancelled and cancelled[0].failure is not None:
-            cause = Cancelled("cancelled", cause=cancelled[0].failure.cause)
-            return self._alert(self._explanation(cause, subject=self._share_of(cancelled)))
+            waited = describe_ended_wait(cancelled, now=self.now, monotonic=self.monotonic)
+            cause = cancelled[0].failure.cause
+            error = Cancelled("cancelled", details=waited, cause=cause)
+            return self._alert(self._explanation(error, subject=self._share_of(cancelled)))
         return ""
 
     def _have_same_failure(self, failed: Mapping[Job, ActionError]) -> bool:

@@ -11,7 +11,7 @@ from heapq import nlargest
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from ..job import FAILED, RUN, Job, Phase
+from ..job import FAILED, ROOM, RUN, Job, Phase
 from ..text import format_approx, shortened
 
 _MIN_SECONDS: Final = 1.0  # a run without a longer phase is better read in the table
@@ -58,7 +58,10 @@ def timeline_of(jobs: Sequence[Job], *, now: datetime, monotonic: float) -> str:
     for job in filter(lanes.__contains__, begun):
         own = [_Bar(job, phase, phase.seconds(monotonic)) for phase in job.phases if phase.seconds(monotonic) > 0]
         bars += sorted(nlargest(_MAX_BARS, own, key=lambda bar: bar.seconds), key=lambda bar: bar.phase.began_at)
-    notes = "Each line shows the phases of a site: queued, exported, packed, downloaded, unpacked. A failed one is red."
+    phases = "queued, exported, packed, downloaded, unpacked"
+    if any(bar.phase.name == ROOM for bar in bars):
+        phases = f"{ROOM}, {phases}"
+    notes = f"Each line shows the phases of a site: {phases}. A failed one is red."
     if len(lanes) < len(begun):
         notes += f" The timeline shows {len(lanes)} of {len(jobs):,} sites: those that failed, then the longest."
     return "\n".join(["", "```mermaid", *_chart(bars, now - timedelta(seconds=monotonic)), "```", "", notes, ""])

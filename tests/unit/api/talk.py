@@ -1,7 +1,7 @@
 """The API's client on the simulated platform in virtual time, with scripted troubles."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -27,7 +27,11 @@ class Talk:
     """An `AdminApi` whose requests meet a script of troubles; the last one repeats. Pauses are the longest ones."""
 
     def __init__(
-        self, *script: Step, tolerance: float = 300.0, seconds: float = 0.0, job: Job | None = None, others: Sequence[Job] = ()
+        self,
+        *script: Step,
+        tolerance: float = 300.0,
+        seconds: float = 0.0,
+        job: Job | None = None,
     ) -> None:
         self.clock = VirtualClock()
         self.job = job or Job(mode=Mode.EXPORT, domain=DOMAIN, job_id=EXPORT_ID)
@@ -42,7 +46,6 @@ class Talk:
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
             events=self.events,
-            jobs=[self.job, *others],
             jitter=lambda ceiling: ceiling,
         )
 

@@ -1,6 +1,5 @@
-"""The four operations: what is sent, how long it is retried, and how starts of several jobs wait for each other."""
+"""The four operations: what is sent, and how long it is retried."""
 
-import math
 import socket
 from typing import Any, Final
 
@@ -9,18 +8,18 @@ import pytest
 from admin_api_simulator import Fault
 from docs_platform_action.api.admin_api import UNKNOWN_HOST_SECONDS
 from docs_platform_action.api.by_domain import BUNDLE_TIMEOUTS
-from docs_platform_action.errors import BadResponse, StartUnconfirmed, Unavailable
+from docs_platform_action.errors import BadResponse, NoRoom, StartUnconfirmed
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MIN_ATTEMPT_SECONDS
 from docs_platform_action.job import Job
-from docs_platform_action.models import API, ExportJob
 from tests.unit.api.talk import DOMAIN, Talk, agent_job
-from tests.virtual_platform import Sent, Trouble
+from tests.virtual_platform import Trouble
 
 START: Final = "start_export"
 READ: Final = "read_export"
 BUNDLE: Final = "make_bundle"
 AGENT: Final = "read_agent_job"
 DOWN: Final = Fault(status=503)
+BUSY: Final = Fault(status=503, headers={"Retry-After": "1"})
 REFUSED: Final = ConnectionRefusedError()
 UNKNOWN: Final = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -72,7 +71,7 @@ class TestRequests:
 
 @pytest.mark.parametrize("operation", [START, READ])
 def test_the_end_of_each_request_is_announced_with_its_status_or_its_error(operation: Any) -> None:
-    limit = Fault(status=429, headers={"X-Request-Id": "r-1"})
+    limit = Fault(status=503, headers={"Retry-After": "1", "X-Request-Id": "r-1"})
     answer = Fault(json={"jobId": "se_1", "status": "running"}, headers={"X-Request-Id": "r-2"})
     talk = Talk(REFUSED, limit, answer)
 
@@ -82,7 +81,7 @@ def test_the_end_of_each_request_is_announced_with_its_status_or_its_error(opera
         talk.api.announce(result)
 
     outcomes = [(outcome, request_id) for _, outcome, _, request_id in talk.events.of("request_ended")]
-    assert outcomes == [("api.example.com refused the connection", None), ("429", "r-1"), ("200", "r-2")]
+    assert outcomes == [("api.example.com refused the connection", None), ("503", "r-1"), ("200", "r-2")]
     assert before == (2 if operation == START else 3)  # a start is announced once its id is written
 
 
@@ -126,7 +125,7 @@ class TestStarts:
     @pytest.mark.parametrize(
         ("trouble", "is_unconfirmed"),
         [
-            *((trouble, False) for trouble in (REFUSED, UNKNOWN, Fault(status=429), Fault(status=403), Fault(status=302), None)),
+            *((trouble, False) for trouble in (REFUSED, UNKNOWN, Fault(status=403), Fault(status=302), None)),
             *((Fault(status=503, headers={"Retry-After": asked}), asked == "soon") for asked in ("7", "soon")),
             *((Fault(status=status), True) for status in (408, 502, 503, 204)),
             *((Fault(cut="before_response"), True), (Fault(json={"progress": 5}), True)),
@@ -141,7 +140,7 @@ class TestStarts:
         assert talk.api.is_start_unconfirmed(talk.job) == is_unconfirmed
 
     def test_an_unclear_failure_after_clear_ones_ends_it_and_it_has_all_its_time(self) -> None:
-        talk = Talk(REFUSED, Fault(status=429), Fault(cut="before_response"), None)
+        talk = Talk(REFUSED, BUSY, Fault(cut="before_response"), None)
 
         with pytest.raises(StartUnconfirmed):
             talk.call(START)
@@ -149,24 +148,40 @@ class TestStarts:
         assert {sent.exchange.timeouts.total_seconds for sent in talk.sent} == {60}
 
     @pytest.mark.parametrize(
-        ("other", "seconds"),
-        [({}, 1000), ({"job_id": None}, 300), ({"ended_at": 1.0}, 300), ({"reading": ExportJob(status="failed")}, 300)],
-        ids=["runs", "is not started", "has ended", "has failed"],
+        ("fault", "running", "asked_seconds"),
+        [
+            (Fault(status=409, json={"error": "no", "jobId": "se_7"}), "se_7", 0),
+            (Fault(status=409, json={"error": {"jobId": "se_7"}}), "se_7", 0),
+            (Fault(status=409, headers={"Retry-After": "7"}), None, 7),
+            (Fault(status=409, body=""), None, 0),
+            (Fault(status=429, json={"error": "no", "jobId": "se_7"}), None, 0),
+            (Fault(status=429, headers={"Retry-After": "1800"}), None, 1800),
+            (Fault(status=429, body="<html></html>"), None, 0),
+        ],
+        ids=str,
     )
-    def test_a_start_without_room_waits_for_other_jobs_of_the_run_and_then_for_the_tolerance(
-        self, other: dict[str, Any], seconds: float
+    def test_a_lack_of_room_ends_the_attempt_which_was_not_processed(
+        self, fault: Fault, running: str | None, asked_seconds: float
     ) -> None:
-        job = Job(**{"mode": "export", "domain": "other.example.com", "job_id": "se_9", **other})
+        talk = Talk(fault, job=Job(mode="export", domain=DOMAIN))
 
-        def refuse(_sent: Sent) -> Trouble:
-            if talk.clock.elapsed >= 700:
-                job.ended_at = 0.0
-            return Fault(status=429)
-
-        talk = Talk(refuse, others=[job])
-
-        with pytest.raises(Unavailable):
+        with pytest.raises(NoRoom) as caught:
             talk.call(START)
-        assert talk.clock.elapsed == pytest.approx(seconds, abs=40)
-        server, _, budget, *_ = talk.events.of("retrying")[0]
-        assert (server, math.isinf(budget)) == (API, seconds == 1000)
+
+        refusal = caught.value
+        assert (refusal.status, refusal.running_job_id) == (fault.status, running)
+        assert (refusal.retry_after_seconds, len(talk.sent)) == (asked_seconds, 1)
+        assert not talk.api.is_start_unconfirmed(talk.job)
+
+    def test_a_web_page_with_409_is_no_answer_of_the_api(self) -> None:
+        talk = Talk(Fault(status=409, body="<html></html>"))
+
+        assert talk.failure(START).failure_reason == "rejected"
+
+    def test_a_lack_of_room_after_an_outage_ends_it(self) -> None:
+        talk = Talk(REFUSED, REFUSED, Fault(status=429))
+
+        with pytest.raises(NoRoom):
+            talk.call(START)
+
+        assert [recovered[1] for recovered in talk.events.of("recovered")] == [3]

@@ -1,0 +1,229 @@
+"""Which job starts next, and when a start that was refused for lack of room is sent again."""
+
+import pytest
+
+from docs_platform_action.errors import NoRoom, Rejected, Unavailable
+from docs_platform_action.job import ROOM, Job, RoomWait
+from docs_platform_action.jobs.start_queue import StartQueue, pause_seconds, room_failure
+from tests.virtual_time import VirtualClock
+
+LIMIT = NoRoom(status=429)
+BUSY = NoRoom(status=409, running_job_id="se_7")
+
+
+class Queue:
+    """A queue of the sites a, b, c …, whose starts wait for room for 1,000 s."""
+
+    def __init__(self, count: int) -> None:
+        self.clock = VirtualClock()
+        self.jobs = [Job(mode="export", domain=letter) for letter in "abcdefgh"[:count]]
+        self.queue = StartQueue(self.jobs, self.clock, start_timeout_seconds=1000.0)
+
+    def take(self) -> tuple[str | None, float]:
+        """Take a job. Return its site, and the time."""
+        job = self.queue.take()
+        return (job.domain if job is not None else None), round(self.clock.elapsed, 3)
+
+    def take_all(self) -> None:
+        for _ in self.jobs:
+            self.queue.take()
+
+    def refuse(self, site: str, refusal: NoRoom) -> list[str | None]:
+        """Put a job back. Return the sites that no longer wait."""
+        return [job.domain for job in self.queue.put_back(self.job(site), refusal)]
+
+    def accept(self, site: str) -> None:
+        self.queue.accept(self.job(site))
+
+    def job(self, site: str) -> Job:
+        return next(job for job in self.jobs if job.domain == site)
+
+    def room(self, site: str) -> RoomWait:
+        room = self.job(site).room
+        assert room is not None
+        return room
+
+    def since(self, at: float) -> float:
+        """Return a time of the clock in seconds since its beginning."""
+        return round(at - self.clock.monotonic() + self.clock.elapsed, 3)
+
+
+def test_without_refusals_the_jobs_start_in_their_order_and_at_once() -> None:
+    queue = Queue(2)
+
+    assert [queue.take() for _ in range(3)] == [("a", 0), ("b", 0), (None, 0)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "pauses"),
+    [
+        (0, [30, 60, 120, 240, 300, 300, 300]),
+        (7, [7, 30, 60, 120, 240, 300, 300]),
+        (100, [100, 100, 100, 120, 240, 300, 300]),
+        (1800, [1800] * 7),
+    ],
+)
+def test_pauses_double_and_are_never_shorter_than_asked_for(asked: float, pauses: list[float]) -> None:
+    assert [pause_seconds(refusals, asked) for refusals in range(1, 8)] == pauses
+    assert pause_seconds(10_000, 0) == 300
+
+
+def test_a_busy_site_is_passed_over_until_its_pause_is_over_and_then_comes_first() -> None:
+    queue = Queue(3)
+    queue.take()
+
+    over = queue.refuse("a", BUSY)
+
+    assert (over, queue.take()) == ([], ("b", 0))
+    queue.clock.advance(30)
+    assert [queue.take(), queue.take()] == [("a", 30), ("c", 30)]
+
+
+def test_a_limit_delays_all_sites_and_another_one_comes_first_after_it() -> None:
+    queue = Queue(3)
+    queue.take()
+
+    queue.refuse("a", LIMIT)
+
+    assert queue.take() == ("b", 30)
+    queue.refuse("b", LIMIT)
+    assert queue.take() == ("a", 90)
+
+
+def test_of_refusals_that_arrive_together_one_counts() -> None:
+    queue = Queue(4)
+    queue.take_all()
+
+    for site in "abcd":
+        queue.refuse(site, LIMIT)
+
+    assert queue.take() == ("a", 30)
+
+
+def test_after_a_limit_the_next_start_waits_for_the_answer_to_the_last_one() -> None:
+    queue = Queue(3)
+    queue.take()
+    queue.refuse("a", LIMIT)
+    queue.take()
+    taken: list[tuple[str | None, float]] = []
+
+    def answer() -> None:
+        queue.clock.sleep(5)
+        queue.accept("b")
+
+    queue.clock.run(answer, lambda: taken.append(queue.take()))
+
+    assert taken == [("a", pytest.approx(35, abs=0.3))]
+
+
+def test_a_start_that_was_sent_before_the_limit_does_not_end_it_when_it_is_accepted() -> None:
+    queue = Queue(3)
+    queue.take()
+    queue.take()
+    queue.clock.advance(1)
+    queue.refuse("a", LIMIT)
+
+    queue.accept("b")
+
+    assert queue.take() == ("c", 31)
+
+
+def test_a_job_that_ends_at_its_start_lets_the_next_one_follow() -> None:
+    queue = Queue(3)
+    queue.take()
+    queue.refuse("a", LIMIT)
+    queue.take()
+
+    queue.queue.drop(queue.job("b"))
+
+    assert queue.take() == ("c", 30)
+
+
+class TestTimeout:
+    def test_the_last_attempt_is_made_at_its_end_however_long_the_pause(self) -> None:
+        queue = Queue(1)
+        queue.take()
+        assert queue.refuse("a", NoRoom(status=429, retry_after_seconds=9999)) == []
+
+        assert queue.take() == ("a", 1000)
+        assert queue.refuse("a", LIMIT) == ["a"]
+        assert queue.take() == (None, 1000)
+
+    def test_it_begins_anew_when_another_start_is_accepted(self) -> None:
+        queue = Queue(2)
+        queue.take_all()
+        queue.refuse("a", BUSY)
+        queue.clock.advance(400)
+
+        queue.accept("b")
+
+        assert queue.since(queue.room("a").until) == 1400
+        assert (queue.since(queue.room("a").since), queue.since(queue.room("a").next_at)) == (0, 30)
+
+    def test_one_last_attempt_of_a_limit_is_for_all_but_busy_sites(self) -> None:
+        queue = Queue(4)
+        queue.take_all()
+        queue.refuse("a", BUSY)
+        for site in "bcd":
+            queue.refuse(site, LIMIT)
+        queue.clock.advance(1000)
+        queue.take()
+        queue.refuse("a", BUSY)  # its own last attempt
+        queue.take()
+
+        over = queue.refuse("b", LIMIT)
+
+        assert over == ["b", "c", "d"]
+        assert [queue.room(site).refusals for site in "abcd"] == [2, 2, 1, 1]
+
+    def test_a_site_that_was_only_held_back_has_waited_since_the_limit_began(self) -> None:
+        queue = Queue(3)
+        queue.take()
+        queue.refuse("a", NoRoom(status=429, retry_after_seconds=9999))
+        queue.take()
+
+        assert queue.refuse("b", LIMIT) == ["b", "a", "c"]
+        assert (queue.room("c").refusals, queue.since(queue.room("c").since)) == (0, 0)
+
+
+def test_a_job_that_waits_is_in_that_phase_and_knows_since_when() -> None:
+    queue = Queue(1)
+    queue.take()
+    queue.clock.advance(2)
+    queue.refuse("a", BUSY)
+    queue.take()
+    queue.refuse("a", LIMIT)
+
+    job, room = queue.job("a"), queue.room("a")
+    assert job.is_in(ROOM)
+    assert (room.refusal, room.refusals, queue.since(room.since)) == (LIMIT, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind", "words"),
+    [
+        (BUSY, Rejected, "job-id: se_7"),
+        (NoRoom(status=409), Rejected, "job-id: ID"),
+        (LIMIT, Unavailable, "start-timeout"),
+        (NoRoom(status=429, is_web_page=True), Unavailable, "ask the platform's or network's operator"),
+    ],
+)
+def test_the_failure_at_the_end_says_what_to_do(refusal: NoRoom, kind: type[Exception], words: str) -> None:
+    queue = Queue(1)
+    queue.take()
+    queue.refuse("a", refusal)
+
+    failure = room_failure(queue.job("a"), queue.clock.monotonic() + 4500)
+
+    assert (type(failure), words in failure.remedy, "1:15:00" in failure.summary) == (kind, True, True)
+
+
+def test_this_runs_own_export_of_another_site_is_named() -> None:
+    queue = Queue(2)
+    queue.take_all()
+    queue.job("b").job_id = "se_7"
+
+    queue.refuse("a", BUSY)
+
+    assert (queue.room("a").own_site, queue.job("a").how_to_collect_other) == ("b", "")
+    assert "b" in queue.job("a").lack_of_room
