@@ -11,7 +11,7 @@ from bench.common import MISSED
 
 ROOT: Final = Path(__file__).parents[1]
 PLOT: Final = ROOT / "docs" / "pictures" / "schedules.svg"
-MEASUREMENTS: Final = ("schedules", "bundle", "plan", "scale", "startup")
+MEASUREMENTS: Final = ("schedules", "bundle", "plan", "scale", "quota", "startup")
 
 
 def main() -> int:

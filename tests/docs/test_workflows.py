@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import yaml
 
 from admin_api_simulator.simulator import DEFAULT_KEY
 from docs.pages import block_outside, markdown_pages, readme_workflows
+from docs_platform_action.inputs.table import DEFAULTS
+from docs_platform_action.inputs.validators import parse_duration
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
@@ -76,6 +79,37 @@ def test_an_example_takes_the_key_from_a_secret_and_is_not_cancelled_by_a_newer_
     assert {*re.findall(r"admin-key: (.*)", text)} <= {"${{ secrets.DOCS_ADMIN_KEY }}"}
     assert {*re.findall(r"base-url: (.*)", text)} <= {"${{ vars.DOCS_API_URL }}"}
     assert "cancel-in-progress" not in text  # an export that is cancelled here still runs on the platform
+
+
+def starts_export(step: Mapping[str, Any]) -> bool:
+    """Return whether a step is one of the action that may start an export."""
+    mode = step.get("with", {}).get("mode", "export")
+    return "docs-platform-action@" in str(step.get("uses")) and "export" in mode
+
+
+def longest_wait_seconds(step: Mapping[str, Any]) -> float:
+    """Return how long a step that starts an export may wait, besides the delivery."""
+    inputs = {**DEFAULTS, **step["with"]}
+    limits = ["start-timeout"]
+    if inputs["wait"] is not False:
+        limits.append("timeout")
+    if inputs["commit"]:
+        limits.append("commit-timeout")
+    return sum(parse_duration(str(inputs[name])) for name in limits)
+
+
+def starting_jobs() -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Yield the jobs that start exports: their names, `timeout-minutes`, and their steps."""
+    workflows = {path.name: path.read_text("utf-8") for path in EXAMPLES}
+    for name, source in {**workflows, **readme_workflows()}.items():
+        for job, body in yaml.safe_load(source)["jobs"].items():
+            for step in filter(starts_export, body.get("steps", [])):
+                yield f"{name}: {job}", body["timeout-minutes"], step
+
+
+@pytest.mark.parametrize(("name", "minutes", "step"), [*starting_jobs()])
+def test_a_job_may_take_longer_than_its_export_may_wait(name: str, minutes: int, step: Mapping[str, Any]) -> None:
+    assert longest_wait_seconds(step) < minutes * 60, name
 
 
 def test_the_lock_files_have_hashes_and_no_addresses() -> None:
