@@ -218,7 +218,7 @@ class TimedOut(ActionError):
 
 
 class Unavailable(ActionError):
-    """Temporary errors lasted longer than `outage-tolerance`, or a limit longer than `start-timeout`.
+    """Temporary errors outlasted `outage-tolerance`, or a limit of starts `start-timeout`.
 
     Or the API's certificate or the proxy cannot be used.
     """

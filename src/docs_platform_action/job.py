@@ -116,10 +116,6 @@ class Job:
         """Return whether the job's current phase is one of these."""
         return bool(self.phases) and self.phases[-1].ended_at is None and self.phases[-1].name in phases
 
-    def was_last_in(self, phase: str) -> bool:
-        """Return whether this is the job's current phase, or the one in which it ended."""
-        return bool(self.phases) and self.phases[-1].name == phase
-
     def outcome_of(self, phase: Phase) -> str:
         """Return the name of a phase, or how the job ended in it."""
         is_complete = phase.name == QUEUE or (phase.name == RUN and self.status == ExportJob.COMPLETED)
@@ -264,8 +260,10 @@ class Job:
         if room is None or room.own_site is not None or room.refusal.status == NoRoom.LIMIT:
             return ""
         running = room.refusal.running_job_id
-        collecting = f"To use that export, collect it with `{self.inputs_to_collect_as(running or 'ID')}`"
-        return f"{collecting}." if running is not None else f"{collecting} (the dashboard shows the ID)."
+        if running is None:
+            inputs = self.inputs_to_collect_as("ID")
+            return f"To use that export, collect it with `{inputs}` (the dashboard shows the ID)."
+        return f"To use that export, collect it with `{self.inputs_to_collect_as(running)}`."
 
     @property
     def verdict(self) -> str:

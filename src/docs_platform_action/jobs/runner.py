@@ -57,7 +57,7 @@ class Runner:
         first = self._queue.take()
         assert first is not None  # noqa: S101  # for the type checker: there is always a job
         try:
-            # alone until the platform has answered: if the key or the host is wrong, the others would fail, too
+            # alone until its start is answered: a wrong key or host would fail the others, too
             self._run_job(first)
             failure = first.failure
             if failure is not None and failure.is_about_all_sites and first.job_id is None:

@@ -85,19 +85,12 @@ class StartQueue:
     def put_back(self, job: Job, refusal: NoRoom) -> Sequence[Job]:
         """Put a job back whose start was refused.
 
-        Returns the jobs that no longer wait, because their time is up. After a 429, that may be all.
+        Returns the jobs that no longer wait because their time is up, which after a 429 may be all.
         """
         with self._lock:
             now = self._clock.monotonic()
-            sent_at = self._sent_at.pop(job)
-            is_last = sent_at >= self._until(job)
-            refusals = 1 if job.room is None else job.room.refusals + 1
-            since = now if job.room is None else job.room.since
-            job.room = self._wait(refusal, refusals=refusals, since=since)
-            if refusal.status == NoRoom.LIMIT:
-                self._limit(job, refusal, now)
-            else:
-                self._due_at[job] = now + pause_seconds(refusals, refusal.retry_after_seconds)
+            is_last = self._sent_at.pop(job) >= self._until(job)
+            self._record(job, refusal, now)
             over = [job] if is_last else []
             if not is_last:
                 self._waiting.append(job)
@@ -107,6 +100,15 @@ class StartQueue:
                 over += self._remove_limited(refusal, now)
             self._update_waits()
             return over
+
+    def _record(self, job: Job, refusal: NoRoom, now: float) -> None:
+        refusals = 1 if job.room is None else job.room.refusals + 1
+        since = now if job.room is None else job.room.since
+        job.room = self._wait(refusal, refusals=refusals, since=since)
+        if refusal.status == NoRoom.LIMIT:
+            self._limit(job, refusal, refusals, now)
+        else:
+            self._due_at[job] = now + pause_seconds(refusals, refusal.retry_after_seconds)
 
     def _next_job(self, now: float) -> Job | None:
         if self._is_one_at_a_time and self._sent_at:
@@ -122,12 +124,11 @@ class StartQueue:
             return BUSY_CHECK_SECONDS
         return min(min(map(self._next_at, self._waiting)) - now, CHECK_SECONDS)
 
-    def _limit(self, job: Job, refusal: NoRoom, now: float) -> None:
+    def _limit(self, job: Job, refusal: NoRoom, refusals: int, now: float) -> None:
         """Hold back all starts. Of refusals that arrive together, one counts."""
-        assert job.room is not None  # noqa: S101  # for the type checker: it was refused
         if now >= self._limited_until:
             self._pauses += 1
-        pause = pause_seconds(max(self._pauses, job.room.refusals), refusal.retry_after_seconds)
+        pause = pause_seconds(max(self._pauses, refusals), refusal.retry_after_seconds)
         self._is_one_at_a_time = True
         self._limited_since = min(self._limited_since, now)
         self._limited_at = now
@@ -136,7 +137,7 @@ class StartQueue:
         self._due_at.pop(job, None)
 
     def _remove_limited(self, refusal: NoRoom, now: float) -> Sequence[Job]:
-        """Remove the jobs whose time is up, too, so that a limit gets one last attempt, not one for each."""
+        """Remove the jobs whose time is up, too: the last attempt of one is enough for all."""
         over = [job for job in self._waiting if job not in self._due_at and self._until(job) <= now]
         for job in over:
             self._waiting.remove(job)
@@ -145,15 +146,16 @@ class StartQueue:
         return over
 
     def _wait(self, refusal: NoRoom, *, refusals: int, since: float) -> RoomWait:
-        running = refusal.running_job_id
-        own = [other.site for other in self._order if running is not None and other.job_id == running]
+        own = None
+        if refusal.running_job_id is not None:
+            own = next((job for job in self._order if job.job_id == refusal.running_job_id), None)
         return RoomWait(
             refusal=refusal,
             refusals=refusals,
             since=since,
             next_at=since,
             until=since,
-            own_site=own[0] if own else None,
+            own_site=own.site if own is not None else None,
         )
 
     def _update_waits(self) -> None:

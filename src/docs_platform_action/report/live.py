@@ -16,7 +16,7 @@ from .room import describe_wait
 RUNNING: Final = "running"
 WAITING: Final = "waiting for room"
 PENDING: Final = "pending"
-STAGES: Final = (*VERDICTS, RUNNING, WAITING, PENDING)  # of a site, in the order in which they are counted
+STAGES: Final = (*VERDICTS, RUNNING, WAITING, PENDING)  # of a site, in the order of the counts
 
 QUIET_SECONDS: Final = 30.0  # between two lines about outages: short failures of many sites would fill the log
 MAX_LISTED_NAMES: Final = 3  # sites that a line lists before it counts the rest
@@ -98,7 +98,7 @@ class LiveLines:
                 self.show(job, text)
 
     def begin_wait(self, job: Job, text: str, *, is_new: bool) -> None:
-        """Show a new reason for which a site waits for room. A limit for all sites is shown once."""
+        """Show a new reason for which a site waits for room, or a limit for all sites once."""
         self.enter(job, WAITING)
         if _is_limited(job):
             is_new = not self._is_limit_shown
@@ -187,7 +187,10 @@ class LiveLines:
             limited = [job for job in waiting if _is_limited(job)]
             job = min(limited or waiting, key=_next_start_at)
             now = self._clock.now()
-            self.show(job, describe_wait(job, now=now, monotonic=self._clock.monotonic()))
+            monotonic = self._clock.monotonic()
+            waited = format_clock(monotonic - _waiting_since(job))
+            text = describe_wait(job, now=now, monotonic=monotonic)
+            self.show(job, f"waiting for {waited}. {text}")
 
     def _describe_state(self, job: Job) -> str:
         status, progress = job.status, job.progress  # read once: another thread may change them
@@ -201,6 +204,10 @@ def _is_limited(job: Job) -> bool:
 
 def _next_start_at(job: Job) -> float:
     return 0.0 if job.room is None else job.room.next_at
+
+
+def _waiting_since(job: Job) -> float:
+    return 0.0 if job.room is None else job.room.since
 
 
 def describe_outcome(job: Job, now: datetime) -> str:

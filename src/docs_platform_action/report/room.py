@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from ..job import ROOM, Job, RoomWait
+from ..job import Job, RoomWait
 from ..text import format_time
 
 
@@ -21,11 +21,11 @@ def describe_wait(job: Job, *, now: datetime, monotonic: float) -> str:
 
 def describe_ended_wait(jobs: Sequence[Job], *, now: datetime, monotonic: float) -> tuple[str, ...]:
     """Return what the starts of some jobs waited for when the run ended, in sentences."""
-    waits = {job: job.room for job in jobs if job.room and job.job_id is None and job.was_last_in(ROOM)}
+    waits = [(job.room, job) for job in jobs if job.room is not None and job.job_id is None]
     if not waits:
         return ()
-    job = min(waits, key=lambda job: waits[job].next_at)
-    next_at, until = _times(waits[job], now, monotonic)
+    room, job = min(waits, key=lambda wait: wait[0].next_at)
+    next_at, until = _times(room, now, monotonic)
     return (
         f"The starts were waiting for room: {job.lack_of_room}.",
         f"The next attempt would have been at {next_at}, the last one at {until}.",
