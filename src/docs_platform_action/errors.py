@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Self, TypedDict
 
 from . import __version__
+from .text import format_approx
 
 # the runner mounts its folders without `:z`, so their SELinux labels stay (source: actions/runner); in a user namespace the
 # container's root is an ordinary user of the machine
@@ -31,7 +32,7 @@ TOO_MANY: Final = Advice(
 )
 NO_STARTS: Final = Advice(
     cause="A limit of exports an hour is used up, or other exports take all the room.",
-    remedy="Run the workflow again later, export fewer sites an hour, or raise `start-timeout`.",
+    remedy="Later, export again what failed; or export fewer sites an hour, or raise `start-timeout`.",
 )
 NOT_READY: Final = Advice(
     cause="The platform has not finished the bundle of the completed export.",
@@ -296,6 +297,13 @@ class NoRoom(Exception):
 
     ONE_AT_A_TIME: ClassVar[int] = 409
     LIMIT: ClassVar[int] = 429
+
+    @property
+    def asked_pause(self) -> str:
+        """The pause that the platform asks for, in a sentence. Empty if it asks for none."""
+        if self.retry_after_seconds <= 0:
+            return ""
+        return f"The platform asked to wait for {format_approx(self.retry_after_seconds)}."
 
 
 def system_reason(error: OSError) -> str:

@@ -118,7 +118,8 @@ class Job:
 
     def outcome_of(self, phase: Phase) -> str:
         """Return the name of a phase, or how the job ended in it."""
-        is_complete = phase.name == QUEUE or (phase.name == RUN and self.status == ExportJob.COMPLETED)
+        is_exported = phase.name == RUN and self.status == ExportJob.COMPLETED
+        is_complete = phase.name in {QUEUE, ROOM} or is_exported
         return phase.name if self.failure is None or phase is not self.phases[-1] or is_complete else f"{self.verdict} after"
 
     def record_start(self, job_id: str, status: str | None, now: float) -> None:
@@ -298,7 +299,8 @@ class Job:
             if self.room is not None:
                 waited = format_clock(now - self.room.since)
                 reason = f"It had waited for room for {waited}: {self.lack_of_room}."
-                details += filter(None, (reason, self.how_to_collect_other))
+                refusal = self.room.refusal
+                details += filter(None, (reason, refusal.asked_pause, self.how_to_collect_other))
         cause = f"The action received {signal_name}. {Cancelled.default_cause}"
         self.failure = Cancelled(f"cancelled {when}", details=tuple(details), cause=cause)
         self.ended_at = now

@@ -12,7 +12,7 @@ from typing import Final
 from ..clock import Clock
 from ..errors import IN_FRONT, NO_STARTS, NoRoom, Rejected, Unavailable
 from ..job import ROOM, Job, RoomWait
-from ..text import format_approx, format_clock
+from ..text import format_clock
 
 FIRST_PAUSE_SECONDS: Final = 30.0
 MAX_PAUSE_SECONDS: Final = 300.0
@@ -209,14 +209,10 @@ def room_failure(job: Job, now: float) -> Rejected | Unavailable:
 
 
 def _limit_failure(refusal: NoRoom, waited: str) -> Unavailable:
-    details = [*refusal.details]
-    if refusal.retry_after_seconds > 0:
-        asked = format_approx(refusal.retry_after_seconds)
-        details.append(f"The platform asked to wait for {asked} before the next attempt.")
     advice = IN_FRONT if refusal.is_web_page else NO_STARTS
     return Unavailable(
-        f"the platform allowed no start for {waited} (429)",
-        details=tuple(details),
+        f"the platform still refused starts after {waited} (429)",
+        details=tuple(filter(None, (*refusal.details, refusal.asked_pause))),
         request_id=refusal.request_id,
         **advice,
     )

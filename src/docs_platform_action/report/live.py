@@ -1,6 +1,6 @@
 """The log of several exports: live lines when something changes, and the whole log of each site at the end."""
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
@@ -97,14 +97,14 @@ class LiveLines:
                 self._outages_quiet_until = self._clock.monotonic() + QUIET_SECONDS
                 self.show(job, text)
 
-    def begin_wait(self, job: Job, text: str, *, is_new: bool) -> None:
+    def begin_wait(self, job: Job, lines: Sequence[str], *, is_new: bool) -> None:
         """Show a new reason for which a site waits for room, or a limit for all sites once."""
         self.enter(job, WAITING)
         if _is_limited(job):
             is_new = not self._is_limit_shown
             self._is_limit_shown = True
-        if is_new:
-            self.show(job, text)
+        for line in lines if is_new else ():
+            self.show(job, line)
 
     def end_wait(self, job: Job) -> None:
         """Record that the platform accepted a site's start."""
@@ -133,7 +133,7 @@ class LiveLines:
             names = f" for {list_names([*self._affected])}" if len(self._affected) < len(running) else ""
             text += f"    (no successful response from the API{names})"
         self._write(text)
-        self._show_wait()
+        self._show_waits()
 
     def close(self) -> None:
         """Write the final counts, the sites that were not started, and the log of each site."""
@@ -180,17 +180,25 @@ class LiveLines:
         percents = [int(progress) for job in running if (progress := job.progress) is not None]
         return f" ({min(percents)} to {max(percents)} %)" if percents else ""
 
-    def _show_wait(self) -> None:
-        """Show what the sites wait for, of the one that starts next."""
-        waiting = [job for job, stage in self._stages.items() if stage == WAITING and job.room]
-        if waiting:
-            limited = [job for job in waiting if _is_limited(job)]
-            job = min(limited or waiting, key=_next_start_at)
-            now = self._clock.now()
-            monotonic = self._clock.monotonic()
-            waited = format_clock(monotonic - _waiting_since(job))
-            text = describe_wait(job, now=now, monotonic=monotonic)
-            self.show(job, f"waiting for {waited}. {text}")
+    def _show_waits(self) -> None:
+        """Show what the sites wait for: a limit for all of them first, then other exports."""
+        waits: defaultdict[str, list[Job]] = defaultdict(list)
+        waiting = [job for job, stage in self._stages.items() if stage == WAITING]
+        for job in sorted(waiting, key=_is_limited, reverse=True):
+            waits[job.lack_of_room].append(job)
+        for jobs in [*waits.values()][:MAX_LISTED_NAMES]:
+            self._write(f"{list_names(jobs)}  {self._describe_wait(jobs)}")
+        rest = [job for jobs in [*waits.values()][MAX_LISTED_NAMES:] for job in jobs]
+        if rest:
+            self._write(f"{pluralize(len(rest), 'more site')} waiting for other exports")
+
+    def _describe_wait(self, jobs: Sequence[Job]) -> str:
+        """Return since when some sites wait, what for, and what happens next."""
+        now = self._clock.now()
+        monotonic = self._clock.monotonic()
+        waited = format_clock(max(monotonic - _waiting_since(job) for job in jobs))
+        job = min(jobs, key=_next_start_at)
+        return f"waiting for {waited}. {describe_wait(job, now=now, monotonic=monotonic)}"
 
     def _describe_state(self, job: Job) -> str:
         status, progress = job.status, job.progress  # read once: another thread may change them

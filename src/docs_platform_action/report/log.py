@@ -150,15 +150,14 @@ class Log:
         """Log why a start waits, unless that was the last reason."""
         room = job.room
         assert room is not None  # noqa: S101  # for the type checker: it is set before the event
-        text = self._describe_wait(job)
         is_new = job.lack_of_room != self._shown[job].lack_of_room
+        self._shown[job].lack_of_room = job.lack_of_room
+        advice = job.how_to_collect_other
+        lines = [*filter(None, (self._describe_wait(job), *room.refusal.details, advice))]
         with self._lock:
             if self._open_live is not None:
-                self._open_live.begin_wait(job, text, is_new=is_new)
-        if not is_new:
-            return
-        self._shown[job].lack_of_room = job.lack_of_room
-        for line in filter(None, (text, *room.refusal.details, job.how_to_collect_other)):
+                self._open_live.begin_wait(job, lines, is_new=is_new)
+        for line in lines if is_new else ():
             self._note(job, line)
 
     def link_made(self, job: Job) -> None:

@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
+from ..errors import NoRoom
 from ..job import Job, RoomWait
-from ..text import format_time
+from ..text import format_approx, format_time, pluralize
+
+_SOON_SECONDS: Final = 90.0  # a minute of the clock would be too coarse
 
 
 def describe_wait(job: Job, *, now: datetime, monotonic: float) -> str:
@@ -12,28 +16,45 @@ def describe_wait(job: Job, *, now: datetime, monotonic: float) -> str:
 
     `now` and `monotonic` are the same time.
     """
-    if job.room is None:
+    room = job.room
+    if room is None:
         return ""
-    next_at, until = _times(job.room, now, monotonic)
     lack = job.lack_of_room
-    return f"{lack[:1].upper()}{lack[1:]}. Trying again at {next_at}, until {until}."
+    until = _time_at(room.until, now, monotonic)
+    next_start = f"The last attempt is at {until} (`start-timeout`)."
+    if room.next_at < room.until:
+        seconds = room.next_at - monotonic
+        next_at = f"at {_time_at(room.next_at, now, monotonic)}"
+        if seconds < _SOON_SECONDS:
+            next_at = f"in {format_approx(max(seconds, 0.0))}"
+        next_start = f"Trying again {next_at}, until {until} (`start-timeout`)."
+    return f"{lack[:1].upper()}{lack[1:]}. {next_start}"
 
 
-def describe_ended_wait(jobs: Sequence[Job], *, now: datetime, monotonic: float) -> tuple[str, ...]:
+def describe_ended_waits(jobs: Sequence[Job], *, now: datetime, monotonic: float) -> tuple[str, ...]:
     """Return what the starts of some jobs waited for when the run ended, in sentences."""
-    waits = [(job.room, job) for job in jobs if job.room is not None and job.job_id is None]
-    if not waits:
-        return ()
-    room, job = min(waits, key=lambda wait: wait[0].next_at)
-    next_at, until = _times(room, now, monotonic)
-    return (
-        f"The starts were waiting for room: {job.lack_of_room}.",
-        f"The next attempt would have been at {next_at}, the last one at {until}.",
-    )
+    waits = [(job, job.room) for job in jobs if job.room is not None and job.job_id is None]
+    limited = [room for _, room in waits if room.refusal.status == NoRoom.LIMIT]
+    busy = [job for job, room in waits if room.refusal.status != NoRoom.LIMIT]
+    sentences = []
+    if limited:
+        room = min(limited, key=_next_at)
+        next_at = _time_at(room.next_at, now, monotonic)
+        until = _time_at(room.until, now, monotonic)
+        sentences = [
+            "The platform allowed no more starts (429).",
+            f"The next attempt would have been at {next_at}, the last one at {until}.",
+        ]
+    if busy:
+        more = f", as were {pluralize(len(busy) - 1, 'more site')}" if len(busy) > 1 else ""
+        sentences.append(f"{busy[0].site} was waiting for another export{more}.")
+    return tuple(sentences)
 
 
-def _times(room: RoomWait, now: datetime, monotonic: float) -> tuple[str, str]:
-    """Return when the next and the last attempt are made."""
-    next_at = now + timedelta(seconds=max(room.next_at - monotonic, 0.0))
-    until = now + timedelta(seconds=max(room.until - monotonic, 0.0))
-    return format_time(next_at, now), format_time(until, now)
+def _next_at(room: RoomWait) -> float:
+    return room.next_at
+
+
+def _time_at(at: float, now: datetime, monotonic: float) -> str:
+    """Return a time on the monotonic clock in UTC, but none in the past."""
+    return format_time(now + timedelta(seconds=max(at - monotonic, 0.0)), now)

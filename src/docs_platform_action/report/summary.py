@@ -30,7 +30,7 @@ from ..text import (
 from .changes import changes_section, short_changes
 from .console import Console
 from .failures import how_to_collect, request_line
-from .room import describe_ended_wait
+from .room import describe_ended_waits
 from .timeline import timeline_of
 
 MAX_SUMMARY_BYTES: Final = 1_000_000  # GitHub drops more than 1,048,576 (source: actions/runner, CreateStepSummaryCommand)
@@ -299,7 +299,7 @@ class Summary:
             return self._alert([f"**Failed:** {', '.join([*names, *more])}."])
         cancelled = [job for job in self.jobs if isinstance(job.failure, Cancelled)]
         if cancelled and cancelled[0].failure is not None:
-            waited = describe_ended_wait(cancelled, now=self.now, monotonic=self.monotonic)
+            waited = describe_ended_waits(cancelled, now=self.now, monotonic=self.monotonic)
             cause = cancelled[0].failure.cause
             error = Cancelled("cancelled", details=waited, cause=cause)
             return self._alert(self._explanation(error, subject=self._share_of(cancelled)))
