@@ -94,6 +94,9 @@ class Job:
     has_short_link: bool = False  # also after a new one was made
     delivered: Delivered = Delivered()
     room: RoomWait | None = None  # also after the start was accepted
+    start_sent_at: float | None = None  # the last one
+    is_start_paused: bool = False  # it is tried again later, because of an outage
+    has_unconfirmed_start: bool = False  # it was in flight when the run was cancelled
     failure: ActionError | None = None
     started_at: float | None = None  # when this run started the job on the platform
     began_at: float | None = None  # when the run began to work on it
@@ -292,6 +295,7 @@ class Job:
         """End the job because of a signal."""
         when = f"after {format_clock(self.duration_seconds(now))}" if self.began_at is not None else "before it started"
         details = []
+        self.has_unconfirmed_start = is_start_unconfirmed
         if is_start_unconfirmed:
             details = ["A start request was in flight. Check the dashboard to see whether the export is running."]
         elif self.job_id is None and not self.is_bundle_file:

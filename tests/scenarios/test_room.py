@@ -172,11 +172,29 @@ class TestLimit:
 
     def test_one_that_is_about_one_site_alone_stops_no_other(self, action: Action) -> None:
         platform = platform_of()
-        platform.simulator.script_forever("start_export", LIMIT, domain=FIVE[2])
+        for domain in FIVE[:2]:
+            platform.simulator.script_forever("start_export", LIMIT, domain=domain)
 
         ended = export(action, platform, *FIVE, max_parallel="1")
 
-        assert [row["failureReason"] for row in ended.results] == [None, None, "unavailable", None, None]
+        reasons = [row["failureReason"] for row in ended.results]
+        assert reasons == ["unavailable", "unavailable", None, None, None]
+
+    @pytest.mark.parametrize("trouble", [DOWN, Fault(status=503, headers={"Retry-After": "9999"})])
+    def test_an_outage_after_it_is_waited_out_side_by_side(self, action: Action, trouble: Trouble) -> None:
+        answers = iter([LIMIT, None])
+        is_start = {"/v1/static-export/jobs", *(f"/v1/static-export/docs{n:03}/jobs" for n in range(20))}
+
+        def fail(sent: Sent) -> Trouble:
+            return next(answers, trouble) if sent.target in is_start else None
+
+        platform = VirtualPlatform(VirtualClock(), trouble=fail)
+
+        ended = export(action, platform, *sites(20))
+
+        reasons = [row["failureReason"] for row in ended.results]
+        assert (reasons.count("unavailable"), reasons.count(None)) == (19, 1)
+        assert platform.clock.elapsed < 25 * 60  # some rounds of `outage-tolerance`, not nineteen
 
     def test_after_it_starts_follow_one_at_a_time_once_one_is_accepted(self, action: Action) -> None:
         platform = platform_of(start_quota=StartQuota(starts=3), seconds=lambda _: 2.0)
@@ -301,7 +319,7 @@ def test_the_summary_of_a_cancelled_wait_says_what_for_and_until_when(action: Ac
     ended = export(action, platform, *sites(60), max_parallel="20")
 
     assert ended.end == (143, "cancelled")
-    assert "the platform allows no more starts for now" in ended.summary
+    assert "The platform allowed no more starts" in ended.summary
     assert "the last one at 13:15 UTC" in ended.summary
 
 
@@ -320,6 +338,16 @@ class TestCommit:
 
         assert (ended.end, ended.outputs["deployedCommit"]) == ((0, None), NEWER)
 
+    def test_of_several_sites_those_that_were_only_held_back_are_read_again_too(self, action: Action) -> None:
+        platform = platform_of(start_quota=StartQuota(starts=2, hour_seconds=900))
+        platform.simulator.github.add(COMMIT)
+        platform.simulator.github.add(NEWER, in_seconds=300)
+        wanted = {"commit": COMMIT, "github_token": platform.simulator.token, "deployment_creator": CREATOR}
+
+        ended = export(action, platform, *FIVE, **wanted, max_parallel="1")
+
+        assert [row["deployedCommit"] for row in ended.results] == [COMMIT, COMMIT, *[NEWER] * 3]
+
     def test_one_that_is_no_longer_served_after_a_wait_is_not_exported(self, action: Action) -> None:
         platform = platform_of()
         platform.simulator.github.add(COMMIT)
@@ -330,6 +358,27 @@ class TestCommit:
 
         assert ended.reason == "not-deployed"
         assert platform.simulator.count("start_export", status=202) == 0
+
+
+def test_a_key_that_is_wrong_after_a_limit_is_sent_once(action: Action) -> None:
+    platform = platform_of()
+    platform.simulator.script_forever("start_export", Fault(status=401), after=[LIMIT])
+
+    ended = export(action, platform, *FIVE)
+
+    assert {row["failureReason"] for row in ended.results} == {"unauthorized"}
+    assert len(times(platform)) == 2
+
+
+def test_a_key_that_is_refused_after_another_export_was_running_fails_its_own_site(
+    action: Action,
+) -> None:
+    platform = platform_of()
+    platform.simulator.script("start_export", RUNNING, Fault(status=401), domain=FIVE[0])
+
+    ended = export(action, platform, *FIVE)
+
+    assert [row["failureReason"] for row in ended.results] == ["unauthorized", *[None] * 4]
 
 
 def test_the_first_site_waits_alone_only_for_its_first_answer(action: Action) -> None:

@@ -214,9 +214,12 @@ class AdminApi:
                 return answered
 
     def _wait_for_turn(self, call: Call[T], retry: Retry) -> Retry:
+        """Wait until a request may begin. Return the state with that time."""
         while True:
             now = self.clock.monotonic()
             wait = retry.begins_at(self.pacer.starts_held_until if call.is_start else now) - now
+            if call.is_start:
+                call.job.is_start_paused = wait > 0
             if wait <= 0:
                 self.pacer.wait_for_turn()
                 return replace(retry, next_attempt_at=max(retry.next_attempt_at, now))
@@ -225,6 +228,8 @@ class AdminApi:
     def _attempt(self, call: Call[T], timeouts: Timeouts) -> Unannounced[T]:
         """Send a request once. Announces only its failure."""
         began = self.clock.monotonic()
+        if call.is_start:
+            call.job.start_sent_at = began
         try:
             response = self.client.send(call.request, timeouts)
         except UnusableServerError as error:

@@ -24,6 +24,9 @@ _RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE) 
 _NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)  # adds nothing to the status
 
 
+MAX_SHOWN_ID_LENGTH: Final = 200
+
+
 class Meaning(NamedTuple):
     """What a status means: the error that it is, and the advice while it is temporary."""
 
@@ -110,6 +113,8 @@ class Answer(Generic[T]):
         running = read_job_id(response.body)
         if running is None and isinstance(response.body, dict):
             running = read_job_id(response.body.get("error"))
+        if running is not None and not 0 < len(running.strip()) <= MAX_SHOWN_ID_LENGTH:
+            running = None  # it is only shown
         return NoRoom(
             status=response.status,
             details=self._quotes,

@@ -51,6 +51,7 @@ class Runner:
         self._max_workers = min(max_parallel, len(jobs)) - 1
         self._workers: list[threading.Thread] = []
         self._ending = threading.Lock()  # held while the end of a job is recorded
+        self._is_key_known = False  # the platform has answered a start as it only does with a good key
 
     def run(self) -> None:
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
@@ -59,12 +60,9 @@ class Runner:
         try:
             # alone until its start is answered: a wrong key or host would fail the others, too
             self._run_job(first)
-            failure = first.failure
-            if failure is not None and failure.is_about_all_sites and first.job_id is None:
-                self._reject_queued_jobs(failure)
-            else:
+            if not self._queue.is_empty:
                 self._start_workers()
-                self._run_queued_jobs()
+            self._run_queued_jobs()
         finally:
             for worker in self._workers:  # also after a cancel: they may be cleaning up
                 worker.join()
@@ -127,13 +125,6 @@ class Runner:
         while (job := self._queue.take()) is not None:
             self._run_job(job)
 
-    def _reject_queued_jobs(self, error: ActionError) -> None:
-        """Fail all other jobs like the first."""
-        first = self._jobs[0].site
-        not_started = f"It was not started because the first site, {first}, failed with this error."
-        for job in self._jobs[1:]:
-            self._end(job, error.with_details(*error.details, not_started))
-
     def _run_job(self, job: Job) -> None:
         context = self._context
         settings = self._settings[job]
@@ -158,23 +149,37 @@ class Runner:
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001  # a bug in one job must not stop the others
-            self._end(job, error if isinstance(error, ActionError) else internal_error(error))
+            self._fail(job, error if isinstance(error, ActionError) else internal_error(error))
         else:
             self._end(job, None)
 
     def _start(self, job: Job) -> Unannounced[None]:
-        job.deployed = self._jobs[0].deployed  # only the first one waits for the commit
-        started = start_site(job, self._settings[job], self._context)
+        has_waited = job.room is not None or self._queue.has_been_limited
+        if not has_waited:
+            job.deployed = self._jobs[0].deployed  # only the first one waits for the commit
+        started = start_site(job, self._settings[job], self._context, reads_again=has_waited)
         self._queue.accept(job)
+        self._is_key_known = True
         return started
 
     def _wait_for_room(self, job: Job, refusal: NoRoom) -> None:
         """Put a job back whose start was refused, or end it and all others whose time is up."""
+        if refusal.status == NoRoom.ONE_AT_A_TIME:
+            self._is_key_known = True
         over = self._queue.put_back(job, refusal)
         if job not in over:
             self._context.events.waiting_for_room(job)
         for ended in over:
             self._end(ended, room_failure(ended, self._context.clock.monotonic()))
+
+    def _fail(self, job: Job, failure: ActionError) -> None:
+        """End a job, and those in the queue, too, if they would fail in the same way."""
+        self._end(job, failure)
+        if failure.is_about_all_sites and not self._is_key_known:
+            not_started = f"It was not started because the first site, {job.site}, failed with this error."
+            details = (*failure.details, not_started)
+            for other in self._queue.take_all():
+                self._end(other, failure.with_details(*details))
 
     def _end(self, job: Job, failure: ActionError | None) -> None:
         """Record and announce the end of a job, unless a cancel is recorded.

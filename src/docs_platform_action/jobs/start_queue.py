@@ -11,7 +11,7 @@ from typing import Final
 
 from ..clock import Clock
 from ..errors import IN_FRONT, NO_STARTS, NoRoom, Rejected, Unavailable
-from ..job import ROOM, Job, RoomWait
+from ..job import DEPLOYMENT, ROOM, Job, RoomWait
 from ..text import format_clock
 
 FIRST_PAUSE_SECONDS: Final = 30.0
@@ -36,7 +36,7 @@ class StartQueue:
         self._start_timeout_seconds = start_timeout_seconds
         self._lock = threading.Lock()
         self._waiting = [*jobs]
-        self._sent_at: dict[Job, float] = {}  # of the starts that are under way
+        self._starting: set[Job] = set()
         self._due_at: dict[Job, float] = {}  # after a 409
         self._accepted_at = -math.inf  # the last start of the run that was accepted
         # the limit for starts, after a 429
@@ -45,7 +45,17 @@ class StartQueue:
         self._limited_at = -math.inf  # the last one
         self._limited_until = -math.inf
         self._pauses = 0  # since a start was accepted
-        self._last_limited: Job | None = None
+        self._limited: set[Job] = set()  # the jobs that got a 429 since a start was accepted
+
+    @property
+    def has_been_limited(self) -> bool:
+        """Whether the platform has refused a start with 429, so that the other jobs waited, too."""
+        return self._is_one_at_a_time
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no job waits."""
+        return not self._waiting
 
     def take(self) -> Job | None:
         """Wait until a job may start, and remove it from the queue.
@@ -60,7 +70,8 @@ class StartQueue:
                 job = self._next_job(now)
                 if job is not None:
                     self._waiting.remove(job)
-                    self._sent_at[job] = now
+                    self._starting.add(job)
+                    job.start_sent_at = now
                     return job
                 pause = self._pause_seconds(now)
             self._clock.sleep(pause)
@@ -68,19 +79,27 @@ class StartQueue:
     def accept(self, job: Job) -> None:
         """Record that the platform accepted a job's start."""
         with self._lock:
+            self._starting.discard(job)
             self._accepted_at = self._clock.monotonic()
             # a start that was sent before the refusal says nothing about the time after it
-            if self._sent_at.pop(job) >= self._limited_at:
+            if _sent_at(job) >= self._limited_at:
                 self._limited_since = math.inf
                 self._limited_until = -math.inf
                 self._pauses = 0
-                self._last_limited = None
+                self._limited.clear()
             self._update_waits()
 
     def drop(self, job: Job) -> None:
         """Record that a job has ended, whether its start was accepted or not."""
         with self._lock:
-            self._sent_at.pop(job, None)
+            self._starting.discard(job)
+
+    def take_all(self) -> Sequence[Job]:
+        """Remove all jobs from the queue."""
+        with self._lock:
+            taken = self._waiting
+            self._waiting = []
+            return taken
 
     def put_back(self, job: Job, refusal: NoRoom) -> Sequence[Job]:
         """Put a job back whose start was refused.
@@ -89,7 +108,10 @@ class StartQueue:
         """
         with self._lock:
             now = self._clock.monotonic()
-            is_last = self._sent_at.pop(job) >= self._until(job)
+            self._starting.discard(job)
+            is_last = _sent_at(job) >= self._until(job)
+            if job.room is None and refusal.status != NoRoom.LIMIT:
+                is_last = False  # it has only waited for the limit so far
             self._record(job, refusal, now)
             over = [job] if is_last else []
             if not is_last:
@@ -104,6 +126,8 @@ class StartQueue:
     def _record(self, job: Job, refusal: NoRoom, now: float) -> None:
         refusals = 1 if job.room is None else job.room.refusals + 1
         since = now if job.room is None else job.room.since
+        if job.room is None and refusal.status == NoRoom.LIMIT:
+            since = min(now, self._limited_since)
         job.room = self._wait(refusal, refusals=refusals, since=since)
         if refusal.status == NoRoom.LIMIT:
             self._limit(job, refusal, refusals, now)
@@ -111,16 +135,20 @@ class StartQueue:
             self._due_at[job] = now + pause_seconds(refusals, refusal.retry_after_seconds)
 
     def _next_job(self, now: float) -> Job | None:
-        if self._is_one_at_a_time and self._sent_at:
+        if self._is_start_under_way:
             return None
-        due = (job for job in self._waiting if self._next_at(job) <= now)
-        job = next(due, None)
-        if job is not None and job is self._last_limited:
-            return next(due, job)  # another one first: the limit may be about this site alone
-        return job
+        due = [job for job in self._waiting if self._next_at(job) <= now]
+        # in turn: a limit may be about some sites alone
+        return next((job for job in due if job not in self._limited), due[0] if due else None)
+
+    @property
+    def _is_start_under_way(self) -> bool:
+        """Whether the answer to a start has to be awaited before the next one is sent."""
+        starting = [job for job in self._starting if not job.is_start_paused and not job.is_in(DEPLOYMENT)]
+        return self._is_one_at_a_time and bool(starting)
 
     def _pause_seconds(self, now: float) -> float:
-        if self._is_one_at_a_time and self._sent_at:
+        if self._is_start_under_way:
             return BUSY_CHECK_SECONDS
         return min(min(map(self._next_at, self._waiting)) - now, CHECK_SECONDS)
 
@@ -133,7 +161,9 @@ class StartQueue:
         self._limited_since = min(self._limited_since, now)
         self._limited_at = now
         self._limited_until = max(self._limited_until, now + pause)
-        self._last_limited = job
+        if self._limited.issuperset(self._waiting):
+            self._limited.clear()
+        self._limited.add(job)
         self._due_at.pop(job, None)
 
     def _remove_limited(self, refusal: NoRoom, now: float) -> Sequence[Job]:
@@ -173,6 +203,10 @@ class StartQueue:
         return max(since, self._accepted_at) + self._start_timeout_seconds
 
 
+def _sent_at(job: Job) -> float:
+    return -math.inf if job.start_sent_at is None else job.start_sent_at
+
+
 def pause_seconds(refusals: int, asked_seconds: float) -> float:
     """Return the pause after so many refusals of a start.
 
@@ -200,7 +234,7 @@ def room_failure(job: Job, now: float) -> Rejected | Unavailable:
         remedy = "Export each deployment once."
     running = refusal.running_job_id
     return Rejected(
-        f"another export of the site was still running after {waited} (409)",
+        f"another export of the site is running (409), after a wait for room of {waited}",
         details=(*refusal.details, *([f"Its job is {running}."] if running is not None else [])),
         cause=cause,
         remedy=" ".join(filter(None, (remedy, job.how_to_collect_other))),
@@ -211,7 +245,7 @@ def room_failure(job: Job, now: float) -> Rejected | Unavailable:
 def _limit_failure(refusal: NoRoom, waited: str) -> Unavailable:
     advice = IN_FRONT if refusal.is_web_page else NO_STARTS
     return Unavailable(
-        f"the platform still refused starts after {waited} (429)",
+        f"the platform allows no more starts (429), after a wait for room of {waited}",
         details=tuple(filter(None, (*refusal.details, refusal.asked_pause))),
         request_id=refusal.request_id,
         **advice,

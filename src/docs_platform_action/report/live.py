@@ -7,7 +7,7 @@ from typing import Final
 
 from ..clock import Clock
 from ..errors import Cancelled, NoRoom
-from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, STARTED, VERDICTS, Job
+from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, ROOM, STARTED, VERDICTS, Job
 from ..models import ExportJob
 from ..text import format_bytes, format_clock, format_expiry, format_time, pluralize, shortened
 from .console import Console
@@ -182,15 +182,18 @@ class LiveLines:
 
     def _show_waits(self) -> None:
         """Show what the sites wait for: a limit for all of them first, then other exports."""
+        now = self._clock.monotonic()
+        waiting = [job for job, stage in self._stages.items() if stage == WAITING and job.is_in(ROOM)]
         waits: defaultdict[str, list[Job]] = defaultdict(list)
-        waiting = [job for job, stage in self._stages.items() if stage == WAITING]
         for job in sorted(waiting, key=_is_limited, reverse=True):
-            waits[job.lack_of_room].append(job)
+            lack = job.lack_of_room if _next_start_at(job) > now else ""
+            waits[lack].append(job)
+        if ready := waits.pop("", []):  # there may be room now, but no place of `max-parallel`
+            self._write(f"{list_names(ready)}  next to start")
         for jobs in [*waits.values()][:MAX_LISTED_NAMES]:
             self._write(f"{list_names(jobs)}  {self._describe_wait(jobs)}")
-        rest = [job for jobs in [*waits.values()][MAX_LISTED_NAMES:] for job in jobs]
-        if rest:
-            self._write(f"{pluralize(len(rest), 'more site')} waiting for other exports")
+        if rest := sum(map(len, [*waits.values()][MAX_LISTED_NAMES:])):
+            self._write(f"{pluralize(rest, 'more site')} waiting for other exports")
 
     def _describe_wait(self, jobs: Sequence[Job]) -> str:
         """Return since when some sites wait, what for, and what happens next."""

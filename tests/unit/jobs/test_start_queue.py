@@ -3,7 +3,7 @@
 import pytest
 
 from docs_platform_action.errors import NoRoom, Rejected, Unavailable
-from docs_platform_action.job import ROOM, Job, RoomWait
+from docs_platform_action.job import DEPLOYMENT, ROOM, Job, RoomWait
 from docs_platform_action.jobs.start_queue import StartQueue, pause_seconds, room_failure
 from tests.virtual_time import VirtualClock
 
@@ -79,7 +79,7 @@ def test_a_busy_site_is_passed_over_until_its_pause_is_over_and_then_comes_first
     assert [queue.take(), queue.take()] == [("a", 30), ("c", 30)]
 
 
-def test_a_limit_delays_all_sites_and_another_one_comes_first_after_it() -> None:
+def test_a_limit_delays_all_sites_which_are_then_tried_in_turn() -> None:
     queue = Queue(3)
     queue.take()
 
@@ -87,7 +87,35 @@ def test_a_limit_delays_all_sites_and_another_one_comes_first_after_it() -> None
 
     assert queue.take() == ("b", 30)
     queue.refuse("b", LIMIT)
-    assert queue.take() == ("a", 90)
+    assert queue.take() == ("c", 90)
+    queue.refuse("c", LIMIT)
+    assert queue.take() == ("a", 210)
+
+
+def test_when_a_start_is_accepted_the_first_site_is_next() -> None:
+    queue = Queue(3)
+    queue.take()
+    queue.refuse("a", LIMIT)
+    queue.take()
+
+    queue.accept("b")
+
+    assert queue.take() == ("a", 30)
+
+
+@pytest.mark.parametrize("phase", [None, DEPLOYMENT])
+def test_a_start_that_is_not_sent_for_now_holds_back_no_other(phase: str | None) -> None:
+    queue = Queue(3)
+    queue.take()
+    queue.refuse("a", LIMIT)
+    queue.take()
+
+    if phase is None:
+        queue.job("b").is_start_paused = True
+    else:
+        queue.job("b").start_phase(phase, queue.clock.monotonic())
+
+    assert queue.take() == ("c", 30)
 
 
 def test_of_refusals_that_arrive_together_one_counts() -> None:
@@ -183,7 +211,17 @@ class TestTimeout:
         queue.take()
 
         assert queue.refuse("b", LIMIT) == ["b", "a", "c"]
-        assert (queue.room("c").refusals, queue.since(queue.room("c").since)) == (0, 0)
+        assert [queue.since(queue.room(site).since) for site in "bc"] == [0, 0]
+        assert [queue.room(site).refusals for site in "bc"] == [1, 0]
+
+    def test_another_export_is_waited_for_even_if_the_limit_took_all_the_time(self) -> None:
+        queue = Queue(2)
+        queue.take()
+        queue.refuse("a", NoRoom(status=429, retry_after_seconds=9999))
+        queue.take()
+
+        assert queue.refuse("b", BUSY) == []
+        assert queue.since(queue.room("b").until) == 2000
 
 
 def test_a_job_that_waits_is_in_that_phase_and_knows_since_when() -> None:
