@@ -45,7 +45,7 @@ class StartQueue:
         self._limited_at = -math.inf  # the last one
         self._limited_until = -math.inf
         self._pauses = 0  # since a start was accepted
-        self._limited: set[Job] = set()  # the jobs that got a 429 since a start was accepted
+        self._tried: set[Job] = set()  # the jobs that got a 429 in this round
 
     @property
     def has_been_limited(self) -> bool:
@@ -86,7 +86,7 @@ class StartQueue:
                 self._limited_since = math.inf
                 self._limited_until = -math.inf
                 self._pauses = 0
-                self._limited.clear()
+                self._tried.clear()
             self._update_waits()
 
     def drop(self, job: Job) -> None:
@@ -139,13 +139,12 @@ class StartQueue:
             return None
         due = [job for job in self._waiting if self._next_at(job) <= now]
         # in turn: a limit may be about some sites alone
-        return next((job for job in due if job not in self._limited), due[0] if due else None)
+        return next((job for job in due if job not in self._tried), due[0] if due else None)
 
     @property
     def _is_start_under_way(self) -> bool:
         """Whether the answer to a start has to be awaited before the next one is sent."""
-        starting = [job for job in self._starting if not job.is_start_paused and not job.is_in(DEPLOYMENT)]
-        return self._is_one_at_a_time and bool(starting)
+        return self._is_one_at_a_time and any(map(_is_being_sent, self._starting))
 
     def _pause_seconds(self, now: float) -> float:
         if self._is_start_under_way:
@@ -161,9 +160,9 @@ class StartQueue:
         self._limited_since = min(self._limited_since, now)
         self._limited_at = now
         self._limited_until = max(self._limited_until, now + pause)
-        if self._limited.issuperset(self._waiting):
-            self._limited.clear()
-        self._limited.add(job)
+        if self._tried.issuperset(self._waiting):
+            self._tried.clear()
+        self._tried.add(job)
         self._due_at.pop(job, None)
 
     def _remove_limited(self, refusal: NoRoom, now: float) -> Sequence[Job]:
@@ -183,7 +182,7 @@ class StartQueue:
             refusal=refusal,
             refusals=refusals,
             since=since,
-            next_at=since,
+            next_at=since,  # until `_update_waits` sets both
             until=since,
             own_site=own.site if own is not None else None,
         )
@@ -201,6 +200,10 @@ class StartQueue:
         """Return when a job's last attempt is made."""
         since = self._limited_since if job.room is None else job.room.since
         return max(since, self._accepted_at) + self._start_timeout_seconds
+
+
+def _is_being_sent(job: Job) -> bool:
+    return not job.is_start_paused and not job.is_in(DEPLOYMENT)
 
 
 def _sent_at(job: Job) -> float:
