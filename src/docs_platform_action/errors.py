@@ -31,8 +31,8 @@ TOO_MANY: Final = Advice(
     remedy="Lower `max-parallel`, or raise `poll-interval` or `outage-tolerance`.",
 )
 NO_STARTS: Final = Advice(
-    cause="A limit of exports an hour is used up, or other exports take all the room.",
-    remedy="Later, export again what failed; or export fewer sites an hour, or raise `start-timeout`.",
+    cause="A limit of exports an hour is used up, or other exports use all the capacity.",
+    remedy="Export what failed again later, export fewer sites an hour, or raise `start-timeout`.",
 )
 NOT_READY: Final = Advice(
     cause="The platform has not finished the bundle of the completed export.",
@@ -219,9 +219,10 @@ class TimedOut(ActionError):
 
 
 class Unavailable(ActionError):
-    """Temporary errors outlasted `outage-tolerance`, or a limit of starts `start-timeout`.
+    """Temporary errors lasted longer than `outage-tolerance`.
 
-    Or the API's certificate or the proxy cannot be used.
+    Also: no start was allowed within `start-timeout`, or the API's certificate or the proxy cannot
+    be used.
     """
 
     failure_reason = "unavailable"
@@ -291,11 +292,12 @@ class NoRoom(Exception):
     status: int
     details: tuple[str, ...] = ()  # what the API said, in sentences
     running_job_id: str | None = None
+    own_site: str | None = None  # for which this run has started that job
     retry_after_seconds: float = 0.0  # what the platform asks for; 0 if it asks for nothing
     is_web_page: bool = False  # something in front of the API responded
     request_id: str | None = None
 
-    ONE_AT_A_TIME: ClassVar[int] = 409
+    BUSY: ClassVar[int] = 409
     LIMIT: ClassVar[int] = 429
 
     @property

@@ -45,16 +45,15 @@ class Phase:
 class RoomWait:
     """A start's wait for room at the platform, with its last refusal.
 
-    `own_site` is the site whose export by this run takes the room.
     Times are on the clock's `monotonic`: `until` is when the last attempt is made.
     """
 
     refusal: NoRoom
     refusals: int
     since: float
-    next_at: float
-    until: float
-    own_site: str | None = None
+    next_at: float = math.inf
+    until: float = math.inf
+    is_over: bool = False  # the last attempt was refused, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +78,7 @@ class Job:
     `domain` is what people call the site: its domain, or the label of its project.
     With a `project_id`, the API names a project.
 
-    `reading`, `link` and `delivered` are replaced whole, so any thread may read them.
+    `reading`, `link`, `delivered` and `room` are replaced whole, so any thread may read them.
     """
 
     mode: str | None
@@ -94,9 +93,6 @@ class Job:
     has_short_link: bool = False  # also after a new one was made
     delivered: Delivered = Delivered()
     room: RoomWait | None = None  # also after the start was accepted
-    start_sent_at: float | None = None  # the last one
-    is_start_paused: bool = False  # it is tried again later, because of an outage
-    has_unconfirmed_start: bool = False  # it was in flight when the run was cancelled
     failure: ActionError | None = None
     started_at: float | None = None  # when this run started the job on the platform
     began_at: float | None = None  # when the run began to work on it
@@ -253,15 +249,15 @@ class Job:
         if refusal.status == NoRoom.LIMIT:
             return "the platform allows no more starts for now (429)"
         job = f" (job {refusal.running_job_id})" if refusal.running_job_id is not None else ""
-        if self.room.own_site is not None:
-            return f"the platform is exporting the same deployment for {self.room.own_site}{job}"
+        if self.room.refusal.own_site is not None:
+            return f"the platform is exporting the same deployment for {self.room.refusal.own_site}{job}"
         return f"another export of {self.site} is running{job}"
 
     @property
     def how_to_collect_other(self) -> str:
         """How to use the export that keeps this one from starting, unless it is this run's own."""
         room = self.room
-        if room is None or room.own_site is not None or room.refusal.status == NoRoom.LIMIT:
+        if room is None or room.refusal.own_site is not None or room.refusal.status == NoRoom.LIMIT:
             return ""
         running = room.refusal.running_job_id
         if running is None:
@@ -295,12 +291,11 @@ class Job:
         """End the job because of a signal."""
         when = f"after {format_clock(self.duration_seconds(now))}" if self.began_at is not None else "before it started"
         details = []
-        self.has_unconfirmed_start = is_start_unconfirmed
         if is_start_unconfirmed:
             details = ["A start request was in flight. Check the dashboard to see whether the export is running."]
         elif self.job_id is None and not self.is_bundle_file:
             details = ["Nothing was started on the platform."]
-            if self.room is not None:
+            if self.room is not None and self.room.next_at > now:
                 waited = format_clock(now - self.room.since)
                 reason = f"It had waited for room for {waited}: {self.lack_of_room}."
                 refusal = self.room.refusal

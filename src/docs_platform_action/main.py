@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from requests.utils import get_environ_proxies
 
 from .api.admin_api import AdminApi
+from .api.room import Room
 from .clock import Clock
 from .context import Context
 from .errors import ActionError, InternalError, internal_error
@@ -164,6 +165,7 @@ def _context_for(
     api = AdminApi(  # without a platform, it is not used
         client=ApiClient(client, base_url=settings.base_url or "", key=settings.admin_key or ""),
         pacer=Pacer(clock),
+        room=Room(clock, start_timeout_seconds=settings.jobs[0].start_timeout_seconds),
         clock=clock,
         outage_tolerance_seconds=settings.outage_tolerance_seconds,
         events=events,

@@ -38,6 +38,7 @@ from .answers import Answer
 from .by_domain import ByDomain
 from .by_project import ByProject
 from .calls import Call, ExportForm, path_segment, settles_at
+from .room import Room, StartHeld
 
 T = TypeVar("T")
 
@@ -67,6 +68,7 @@ class AdminApi:
 
     client: ApiClient
     pacer: Pacer
+    room: Room
     clock: Clock
     outage_tolerance_seconds: float
     events: Events
@@ -80,7 +82,7 @@ class AdminApi:
         """Start a static export of a job's site, and record in the job that it has started.
 
         The caller announces the result once it has written the job's id: a log may block.
-        Raises `NoRoom`, too.
+        Also raises `NoRoom` and `StartHeld`. No start is under way while it waits.
         """
         form = _form_of(job)
         request = form.start(job, options)
@@ -93,7 +95,15 @@ class AdminApi:
             form=form,
             is_start=True,
         )
-        return self._send(call)
+        try:
+            started = self._send(call)
+        except NoRoom as refusal:
+            own = self.started_jobs.get(refusal.running_job_id or "")
+            refusal.own_site = own.site if own is not None else None
+            self.room.refuse(job, refusal)
+            raise
+        self.room.accept(job)
+        return started
 
     def is_start_unconfirmed(self, job: Job) -> bool:
         """Return whether the platform may have processed a start request that got no response."""
@@ -189,20 +199,21 @@ class AdminApi:
         retry = Retry(tolerance_seconds=tolerance, next_attempt_at=began, deadline=call.deadline, is_idempotent=not call.is_start)
         was_announced = False
         while True:
-            retry = self._wait_for_turn(call, retry)
             try:
+                retry = self._wait_for_turn(call, retry)
                 attempt_seconds = retry.attempt_seconds(self.clock.monotonic())
                 answered = self._attempt(call, call.timeouts.within(attempt_seconds))
             except TransientError as error:
                 now = self.clock.monotonic()
                 if call.is_start:
+                    self.room.end(call.job)
                     self.pacer.hold_starts(now + error.retry_after_seconds)
                 try:
                     retry = retry.increment(error, now, pause_seconds=next(pauses))
                 except TransientError:
                     raise self._failure(call, error, outage_seconds=now - began) from error
                 was_announced = was_announced or self._announce_outage(call, retry, error)
-            except NoRoom:
+            except (NoRoom, StartHeld):  # the API has answered, at least another start
                 if was_announced:
                     outage_seconds = self.clock.monotonic() - began
                     self.events.recovered(call.job, API, after_seconds=outage_seconds)
@@ -214,22 +225,25 @@ class AdminApi:
                 return answered
 
     def _wait_for_turn(self, call: Call[T], retry: Retry) -> Retry:
-        """Wait until a request may begin. Return the state with that time."""
+        """Wait until a request may begin. Return the state with that time.
+
+        Raises `StartHeld` if a start may not be sent then.
+        """
         while True:
             now = self.clock.monotonic()
             wait = retry.begins_at(self.pacer.starts_held_until if call.is_start else now) - now
-            if call.is_start:
-                call.job.is_start_paused = wait > 0
             if wait <= 0:
                 self.pacer.wait_for_turn()
+                if call.is_start and not self.room.begin(call.job):
+                    raise StartHeld
                 return replace(retry, next_attempt_at=max(retry.next_attempt_at, now))
+            if call.is_start:
+                self.room.end(call.job)
             self.clock.sleep(min(wait, RECHECK_SECONDS) if call.is_start else wait)
 
     def _attempt(self, call: Call[T], timeouts: Timeouts) -> Unannounced[T]:
         """Send a request once. Announces only its failure."""
         began = self.clock.monotonic()
-        if call.is_start:
-            call.job.start_sent_at = began
         try:
             response = self.client.send(call.request, timeouts)
         except UnusableServerError as error:
@@ -247,6 +261,8 @@ class AdminApi:
         except (ActionError, NoRoom, TransientError) as error:
             self._announce_request(call, str(response.status), milliseconds, response.request_id)
             error.request_id = response.request_id
+            if isinstance(error, NoRoom) and isinstance(response.body, dict):
+                self.has_answered = True
             raise
         return Unannounced(
             result=result,

@@ -24,7 +24,7 @@ _RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE) 
 _NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)  # adds nothing to the status
 
 
-MAX_SHOWN_ID_LENGTH: Final = 200
+MAX_SHOWN_ID_LENGTH: Final = 200  # of the job that keeps a start from being accepted
 
 
 class Meaning(NamedTuple):
@@ -98,31 +98,35 @@ class Answer(Generic[T]):
 
     @property
     def _is_lack_of_room(self) -> bool:
-        """Whether a start was refused because of other exports, and not because of itself.
+        """Whether a start was refused because of other exports, and not because it is wrong.
 
         A web page with 409 is not the API's own answer.
         """
         if not self.call.is_start:
             return False
-        if self.response.status == NoRoom.ONE_AT_A_TIME:
-            return self.call.form is not None and not self.response.is_web_page
-        return self.response.status == NoRoom.LIMIT
+        is_busy = self.response.status == NoRoom.BUSY and not self.response.is_web_page
+        return is_busy or self.response.status == NoRoom.LIMIT
 
     def _no_room(self) -> NoRoom:
         response = self.response
-        running = read_job_id(response.body)
-        if running is None and isinstance(response.body, dict):
-            running = read_job_id(response.body.get("error"))
-        if running is not None and not 0 < len(running.strip()) <= MAX_SHOWN_ID_LENGTH:
-            running = None  # it is only shown
         return NoRoom(
             status=response.status,
             details=self._quotes,
-            running_job_id=running if response.status == NoRoom.ONE_AT_A_TIME else None,
+            running_job_id=self._running_job_id if response.status == NoRoom.BUSY else None,
             retry_after_seconds=response.retry_after_seconds or 0.0,
             is_web_page=response.is_web_page,
-            request_id=response.request_id,
         )
+
+    @property
+    def _running_job_id(self) -> str | None:
+        """The job that keeps a start from being accepted, if its identifier can be shown."""
+        body = self.response.body
+        running = read_job_id(body)
+        if running is None and isinstance(body, dict):
+            running = read_job_id(body.get("error"))
+        if running is None or not 0 < len(running.strip()) <= MAX_SHOWN_ID_LENGTH:
+            return None
+        return running
 
     @property
     def _is_wrong_base_url(self) -> bool:

@@ -9,14 +9,13 @@ from ..job import Job
 from .commit import wait_for_commit
 
 
-def start_site(job: Job, settings: JobSettings, context: Context, *, reads_again: bool) -> Unannounced[None]:
+def start_site(job: Job, settings: JobSettings, context: Context) -> Unannounced[None]:
     """Start an export and record it in the job. The caller announces it.
 
-    After a wait for room, the deployments are read again. Raises `ActionError` and `NoRoom`.
+    Raises `ActionError`, and what `AdminApi.start_export` does.
     """
-    github = context.github
-    if github is not None and reads_again:
-        github = copy.copy(github)  # another thread may be using it
-    if github is not None and (job.deployed is None or reads_again):
+    if context.github is not None and job.deployed is None:
+        context.api.room.end(job)  # other starts need not wait for this commit
+        github = copy.copy(context.github)  # another thread may be using it
         wait_for_commit(job, settings.commit_timeout_seconds, github, context)
     return context.api.start_export(job, settings.start_options or {})

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ..api.admin_api import Unannounced
+from ..api.room import StartHeld
 from ..bundle.deliver import Delivery, warn_of_link
 from ..context import Context
 from ..errors import ActionError, Cancelled, NoRoom, Unavailable, internal_error
@@ -43,15 +44,11 @@ class Runner:
         self._settings = dict(jobs)
         self._unrenewed: set[Job] = set()
         self._context = context
-        self._queue = StartQueue(
-            self._jobs,
-            context.clock,
-            start_timeout_seconds=jobs[0][1].start_timeout_seconds,
-        )
+        self._queue = StartQueue(self._jobs, context.api.room, context.clock)
         self._max_workers = min(max_parallel, len(jobs)) - 1
         self._workers: list[threading.Thread] = []
         self._ending = threading.Lock()  # held while the end of a job is recorded
-        self._is_key_known = False  # the platform has answered a start as it only does with a good key
+        self._has_accepted_key = False  # as far as the platform's answers to starts say
 
     def run(self) -> None:
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
@@ -144,8 +141,8 @@ class Runner:
                 FUNCTIONS[settings.mode](job, settings, context)
             else:
                 context.events.noted(job, "Not waiting for the job, because `wait` is `false`.")
-        except NoRoom as refusal:
-            self._wait_for_room(job, refusal)
+        except (NoRoom, StartHeld) as reason:
+            self._wait_for_room(job, reason)
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001  # a bug in one job must not stop the others
@@ -154,28 +151,36 @@ class Runner:
             self._end(job, None)
 
     def _start(self, job: Job) -> Unannounced[None]:
-        has_waited = job.room is not None or self._queue.has_been_limited
-        if not has_waited:
-            job.deployed = self._jobs[0].deployed  # only the first one waits for the commit
-        started = start_site(job, self._settings[job], self._context, reads_again=has_waited)
-        self._queue.accept(job)
-        self._is_key_known = True
+        has_waited = job.room is not None or self._context.api.room.has_been_limited
+        # of several, only the first one waits for the commit, but after a wait each reads again
+        job.deployed = None if has_waited else self._jobs[0].deployed
+        started = start_site(job, self._settings[job], self._context)
+        self._has_accepted_key = True
         return started
 
-    def _wait_for_room(self, job: Job, refusal: NoRoom) -> None:
-        """Put a job back whose start was refused, or end it and all others whose time is up."""
-        if refusal.status == NoRoom.ONE_AT_A_TIME:
-            self._is_key_known = True
-        over = self._queue.put_back(job, refusal)
-        if job not in over:
-            self._context.events.waiting_for_room(job)
-        for ended in over:
-            self._end(ended, room_failure(ended, self._context.clock.monotonic()))
+    def _wait_for_room(self, job: Job, reason: NoRoom | StartHeld) -> None:
+        """Put a job back whose start was not accepted, or end it if its time is up."""
+        job.deployed = None
+        if isinstance(reason, StartHeld):
+            self._queue.put_back(job)
+            return
+        is_limit = reason.status == NoRoom.LIMIT
+        self._has_accepted_key = self._has_accepted_key or not is_limit
+        if job.room is not None and job.room.is_over:
+            over = [job, *(self._queue.take_outlasted(reason) if is_limit else [])]
+            for ended in over:
+                self._end(ended, room_failure(ended, self._context.clock.monotonic()))
+            return
+        self._context.events.waiting_for_room(job)
+        if is_limit:
+            self._queue.put_behind(job)
+        else:
+            self._queue.put_back(job)
 
     def _fail(self, job: Job, failure: ActionError) -> None:
         """End a job, and those in the queue, too, if they would fail in the same way."""
         self._end(job, failure)
-        if failure.is_about_all_sites and not self._is_key_known:
+        if failure.is_about_all_sites and not self._has_accepted_key:
             not_started = f"It was not started because the first site, {job.site}, failed with this error."
             details = (*failure.details, not_started)
             for other in self._queue.take_all():
@@ -187,7 +192,7 @@ class Runner:
         The thread of a job may outlast the cancel.
         """
         now = self._context.clock.monotonic()
-        self._queue.drop(job)
+        self._context.api.room.end(job)
         with self._ending:
             if isinstance(job.failure, Cancelled):
                 return

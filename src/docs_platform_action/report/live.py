@@ -100,10 +100,11 @@ class LiveLines:
     def begin_wait(self, job: Job, lines: Sequence[str], *, is_new: bool) -> None:
         """Show a new reason for which a site waits for room, or a limit for all sites once."""
         self.enter(job, WAITING)
+        is_shown = not is_new
         if _is_limited(job):
-            is_new = not self._is_limit_shown
+            is_shown = self._is_limit_shown
             self._is_limit_shown = True
-        for line in lines if is_new else ():
+        for line in () if is_shown else lines:
             self.show(job, line)
 
     def end_wait(self, job: Job) -> None:
@@ -130,7 +131,8 @@ class LiveLines:
         self._shown_counts = self._describe_counts()
         text = self._shown_counts.replace(RUNNING, f"{RUNNING}{self._describe_progress(running)}")
         if self._affected:
-            names = f" for {list_names([*self._affected])}" if len(self._affected) < len(running) else ""
+            under_way = self._counts[RUNNING] + self._counts[WAITING]
+            names = f" for {list_names([*self._affected])}" if len(self._affected) < under_way else ""
             text += f"    (no successful response from the API{names})"
         self._write(text)
         self._show_waits()
@@ -184,6 +186,7 @@ class LiveLines:
         """Show what the sites wait for: a limit for all of them first, then other exports."""
         now = self._clock.monotonic()
         waiting = [job for job, stage in self._stages.items() if stage == WAITING and job.is_in(ROOM)]
+        waiting = [job for job in waiting if job not in self._affected]
         waits: defaultdict[str, list[Job]] = defaultdict(list)
         for job in sorted(waiting, key=_is_limited, reverse=True):
             lack = job.lack_of_room if _next_start_at(job) > now else ""

@@ -147,7 +147,7 @@ class Log:
             self._notice(job, f"{resumed} {after}.")
 
     def waiting_for_room(self, job: Job) -> None:
-        """Log why a start waits, unless that was the last reason."""
+        """Log why a start waits, unless the same reason was logged last."""
         room = job.room
         assert room is not None  # noqa: S101  # for the type checker: it is set before the event
         is_new = job.lack_of_room != self._shown[job].lack_of_room

@@ -20,22 +20,24 @@ def describe_wait(job: Job, *, now: datetime, monotonic: float) -> str:
     if room is None:
         return ""
     lack = job.lack_of_room
-    until = _time_at(room.until, now, monotonic)
-    next_start = f"The last attempt is at {until} (`start-timeout`)."
     seconds = room.next_at - monotonic
+    next_at = f"at {_time_at(room.next_at, now, monotonic)}"
+    if seconds < _SOON_SECONDS:
+        next_at = f"in {format_approx(seconds)}"
+    until = _time_at(room.until, now, monotonic)
     if seconds <= 0:
         next_start = "Trying again now."
     elif room.next_at < room.until:
-        next_at = f"at {_time_at(room.next_at, now, monotonic)}"
-        if seconds < _SOON_SECONDS:
-            next_at = f"in {format_approx(seconds)}"
         next_start = f"Trying again {next_at}, until {until} (`start-timeout`)."
+    else:
+        next_start = f"The last attempt is at {until} (`start-timeout`)."
     return f"{lack[:1].upper()}{lack[1:]}. {next_start}"
 
 
 def describe_ended_waits(jobs: Sequence[Job], *, now: datetime, monotonic: float) -> tuple[str, ...]:
     """Return what the starts of some jobs waited for when the run ended, in sentences."""
-    waits = [(job, job.room) for job in jobs if job.room is not None and job.job_id is None and not job.has_unconfirmed_start]
+    waits = [(job, job.room) for job in jobs if job.room is not None and job.job_id is None]
+    waits = [(job, room) for job, room in waits if room.next_at > monotonic]
     limited = [room for _, room in waits if room.refusal.status == NoRoom.LIMIT]
     busy = [job for job, room in waits if room.refusal.status != NoRoom.LIMIT]
     sentences = []

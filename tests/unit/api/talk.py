@@ -8,6 +8,7 @@ import pytest
 
 from admin_api_simulator.faults import Operation
 from docs_platform_action.api.admin_api import AdminApi
+from docs_platform_action.api.room import Room
 from docs_platform_action.errors import ActionError
 from docs_platform_action.http.api_client import ApiClient
 from docs_platform_action.http.pacing import Pacer
@@ -43,6 +44,7 @@ class Talk:
         self.api = AdminApi(
             client=ApiClient(http_client(platform, clock=self.clock), base_url=API_URL, key=ADMIN_KEY),
             pacer=Pacer(self.clock),
+            room=Room(self.clock, start_timeout_seconds=4500.0),
             clock=self.clock,
             outage_tolerance_seconds=tolerance,
             events=self.events,

@@ -12,6 +12,7 @@ from unittest.mock import Mock, patch
 
 import pytest
 
+from docs_platform_action.api.room import Room
 from docs_platform_action.errors import ActionError, Cancelled, Forbidden, JobFailed, Unauthorized, Unavailable, UnknownHost
 from docs_platform_action.inputs.settings import JobSettings, Mode, WaitSettings
 from docs_platform_action.job import BUNDLE, DOWNLOAD, UNPACK, Job
@@ -39,6 +40,7 @@ class Run:
         settings = JobSettings(**{"mode": Mode.EXPORT, "waiting": WAITING, **changes})
         jobs = [(job_of(each), each) for each in (replace(settings, domain=domain) for domain in ascii_lowercase[:count])]
         self.jobs = [job for job, _ in jobs]
+        self.room = Room(self.clock, start_timeout_seconds=60.0)
         self.runner = Runner(jobs, context(self.clock, self, api=self, outputs=cast(Any, self)), max_parallel=max_parallel)
 
     def run(self, *, signal_at: float = 1e9) -> list[str | None]:

@@ -2,9 +2,10 @@
 
 import pytest
 
+from docs_platform_action.api.room import Room, pause_seconds
 from docs_platform_action.errors import NoRoom, Rejected, Unavailable
-from docs_platform_action.job import DEPLOYMENT, ROOM, Job, RoomWait
-from docs_platform_action.jobs.start_queue import StartQueue, pause_seconds, room_failure
+from docs_platform_action.job import ROOM, Job, RoomWait
+from docs_platform_action.jobs.start_queue import StartQueue, room_failure
 from tests.virtual_time import VirtualClock
 
 LIMIT = NoRoom(status=429)
@@ -17,7 +18,8 @@ class Queue:
     def __init__(self, count: int) -> None:
         self.clock = VirtualClock()
         self.jobs = [Job(mode="export", domain=letter) for letter in "abcdefgh"[:count]]
-        self.queue = StartQueue(self.jobs, self.clock, start_timeout_seconds=1000.0)
+        self.room = Room(self.clock, start_timeout_seconds=1000.0)
+        self.queue = StartQueue(self.jobs, self.room, self.clock)
 
     def take(self) -> tuple[str | None, float]:
         """Take a job. Return its site, and the time."""
@@ -29,19 +31,25 @@ class Queue:
             self.queue.take()
 
     def refuse(self, site: str, refusal: NoRoom) -> list[str | None]:
-        """Put a job back. Return the sites that no longer wait."""
-        return [job.domain for job in self.queue.put_back(self.job(site), refusal)]
+        """Put a job back, as the runner does. Return the sites that no longer wait."""
+        job = self.job(site)
+        self.room.refuse(job, refusal)
+        if self.wait_of(site).is_over:
+            outlasted = self.queue.take_outlasted(refusal) if refusal is LIMIT else []
+            return [over.domain for over in (job, *outlasted)]
+        (self.queue.put_behind if refusal.status == 429 else self.queue.put_back)(job)
+        return []
 
     def accept(self, site: str) -> None:
-        self.queue.accept(self.job(site))
+        self.room.accept(self.job(site))
 
     def job(self, site: str) -> Job:
         return next(job for job in self.jobs if job.domain == site)
 
-    def room(self, site: str) -> RoomWait:
-        room = self.job(site).room
-        assert room is not None
-        return room
+    def wait_of(self, site: str) -> RoomWait:
+        wait = self.job(site).room
+        assert wait is not None
+        return wait
 
     def since(self, at: float) -> float:
         """Return a time of the clock in seconds since its beginning."""
@@ -92,30 +100,31 @@ def test_a_limit_delays_all_sites_which_are_then_tried_in_turn() -> None:
     assert queue.take() == ("a", 210)
 
 
-def test_when_a_start_is_accepted_the_first_site_is_next() -> None:
+def test_a_start_that_is_not_sent_for_now_holds_back_no_other_and_waits_for_its_answer() -> None:
     queue = Queue(3)
     queue.take()
     queue.refuse("a", LIMIT)
     queue.take()
 
-    queue.accept("b")
-
-    assert queue.take() == ("a", 30)
-
-
-@pytest.mark.parametrize("phase", [None, DEPLOYMENT])
-def test_a_start_that_is_not_sent_for_now_holds_back_no_other(phase: str | None) -> None:
-    queue = Queue(3)
-    queue.take()
-    queue.refuse("a", LIMIT)
-    queue.take()
-
-    if phase is None:
-        queue.job("b").is_start_paused = True
-    else:
-        queue.job("b").start_phase(phase, queue.clock.monotonic())
+    queue.room.end(queue.job("b"))
 
     assert queue.take() == ("c", 30)
+    assert not queue.room.begin(queue.job("b"))
+    queue.accept("c")
+    assert queue.room.begin(queue.job("b"))
+
+
+def test_the_pauses_of_a_busy_site_and_of_a_limit_grow_apart() -> None:
+    queue = Queue(2)
+    queue.take_all()
+    queue.refuse("a", BUSY)
+    queue.take()
+    queue.refuse("a", BUSY)
+
+    queue.refuse("b", LIMIT)
+
+    assert queue.since(queue.wait_of("b").next_at) == 60  # 30 s after the second refusal
+    assert queue.since(queue.wait_of("a").next_at) == 90
 
 
 def test_of_refusals_that_arrive_together_one_counts() -> None:
@@ -141,7 +150,7 @@ def test_after_a_limit_the_next_start_waits_for_the_answer_to_the_last_one() -> 
 
     queue.clock.run(answer, lambda: taken.append(queue.take()))
 
-    assert taken == [("a", pytest.approx(35, abs=0.3))]
+    assert taken == [("c", pytest.approx(35, abs=0.3))]
 
 
 def test_a_start_that_was_sent_before_the_limit_does_not_end_it_when_it_is_accepted() -> None:
@@ -162,7 +171,7 @@ def test_a_job_that_ends_at_its_start_lets_the_next_one_follow() -> None:
     queue.refuse("a", LIMIT)
     queue.take()
 
-    queue.queue.drop(queue.job("b"))
+    queue.room.end(queue.job("b"))
 
     assert queue.take() == ("c", 30)
 
@@ -185,8 +194,8 @@ class TestTimeout:
 
         queue.accept("b")
 
-        assert queue.since(queue.room("a").until) == 1400
-        assert (queue.since(queue.room("a").since), queue.since(queue.room("a").next_at)) == (0, 30)
+        assert queue.since(queue.wait_of("a").until) == 1400
+        assert (queue.since(queue.wait_of("a").since), queue.since(queue.wait_of("a").next_at)) == (0, 30)
 
     def test_one_last_attempt_of_a_limit_is_for_all_but_busy_sites(self) -> None:
         queue = Queue(4)
@@ -202,7 +211,7 @@ class TestTimeout:
         over = queue.refuse("b", LIMIT)
 
         assert over == ["b", "c", "d"]
-        assert [queue.room(site).refusals for site in "abcd"] == [2, 2, 1, 1]
+        assert [queue.wait_of(site).refusals for site in "abcd"] == [2, 2, 1, 1]
 
     def test_a_site_that_was_only_held_back_has_waited_since_the_limit_began(self) -> None:
         queue = Queue(3)
@@ -211,8 +220,8 @@ class TestTimeout:
         queue.take()
 
         assert queue.refuse("b", LIMIT) == ["b", "a", "c"]
-        assert [queue.since(queue.room(site).since) for site in "bc"] == [0, 0]
-        assert [queue.room(site).refusals for site in "bc"] == [1, 0]
+        assert [queue.since(queue.wait_of(site).since) for site in "bc"] == [0, 0]
+        assert [queue.wait_of(site).refusals for site in "bc"] == [1, 0]
 
     def test_another_export_is_waited_for_even_if_the_limit_took_all_the_time(self) -> None:
         queue = Queue(2)
@@ -221,7 +230,7 @@ class TestTimeout:
         queue.take()
 
         assert queue.refuse("b", BUSY) == []
-        assert queue.since(queue.room("b").until) == 2000
+        assert queue.since(queue.wait_of("b").until) == 2000
 
 
 def test_a_job_that_waits_is_in_that_phase_and_knows_since_when() -> None:
@@ -232,7 +241,7 @@ def test_a_job_that_waits_is_in_that_phase_and_knows_since_when() -> None:
     queue.take()
     queue.refuse("a", LIMIT)
 
-    job, room = queue.job("a"), queue.room("a")
+    job, room = queue.job("a"), queue.wait_of("a")
     assert job.is_in(ROOM)
     assert (room.refusal, room.refusals, queue.since(room.since)) == (LIMIT, 2, 2)
 
@@ -253,15 +262,5 @@ def test_the_failure_at_the_end_says_what_to_do(refusal: NoRoom, kind: type[Exce
 
     failure = room_failure(queue.job("a"), queue.clock.monotonic() + 4500)
 
-    assert (type(failure), words in failure.remedy, "1:15:00" in failure.summary) == (kind, True, True)
-
-
-def test_this_runs_own_export_of_another_site_is_named() -> None:
-    queue = Queue(2)
-    queue.take_all()
-    queue.job("b").job_id = "se_7"
-
-    queue.refuse("a", BUSY)
-
-    assert (queue.room("a").own_site, queue.job("a").how_to_collect_other) == ("b", "")
-    assert "b" in queue.job("a").lack_of_room
+    assert (type(failure), words in failure.remedy) == (kind, True)
+    assert any("1:15:00" in detail for detail in failure.details)

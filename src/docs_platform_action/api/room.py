@@ -1,0 +1,160 @@
+"""Room for starts at the platform: when each may be sent."""
+
+import math
+import threading
+from dataclasses import replace
+from typing import Final
+
+from ..clock import Clock
+from ..errors import NoRoom
+from ..job import ROOM, Job, RoomWait
+
+FIRST_PAUSE_SECONDS: Final = 30.0
+MAX_PAUSE_SECONDS: Final = 300.0
+"""The pauses between two starts double from the first to the longest: refused starts may count
+toward the platform's limit, and these are about fifteen in an hour."""
+
+
+class StartHeld(Exception):
+    """A start was not sent, because there is no room for now."""
+
+
+class Room:
+    """Says when the start of each job may be sent. Safe to use from several threads.
+
+    A refusal with 409 delays its own site. One with 429 is a limit for all: they wait, and from
+    then on one start is under way at a time. Times are on the clock's `monotonic`.
+    """
+
+    def __init__(self, clock: Clock, *, start_timeout_seconds: float) -> None:
+        self.has_been_limited = False
+        self._clock = clock
+        self._start_timeout_seconds = start_timeout_seconds
+        self._lock = threading.Lock()
+        self._begun_at: dict[Job, float] = {}  # of the starts that are under way
+        self._waiting: set[Job] = set()  # the jobs whose start was refused
+        self._busy_until: dict[Job, float] = {}  # after a 409
+        self._busy_pauses: dict[Job, int] = {}
+        self._accepted_at = -math.inf  # the last start of the run that was accepted
+        self._limited_since = math.inf  # the first 429 since a start was accepted
+        self._limited_at = -math.inf  # the last one
+        self._limited_until = -math.inf
+        self._limit_pauses = 0  # since a start was accepted
+
+    def next_at(self, job: Job) -> float:
+        """Return when a job's start may be sent, if no other one is under way then."""
+        with self._lock:
+            return self._next_at(job)
+
+    def begin(self, job: Job) -> bool:
+        """Return whether a job's start may be sent now. If so, it is under way until its answer."""
+        with self._lock:
+            now = self._clock.monotonic()
+            self._begun_at.pop(job, None)
+            must_wait = self.has_been_limited and bool(self._begun_at)
+            if must_wait or self._next_at(job) > now:
+                return False
+            self._begun_at[job] = now
+            return True
+
+    def end(self, job: Job) -> None:
+        """Record that a job's start is not under way: it has failed, or is not sent for now."""
+        with self._lock:
+            self._begun_at.pop(job, None)
+
+    def accept(self, job: Job) -> None:
+        """Record that the platform accepted a job's start. That ends a limit, and begins time anew."""
+        with self._lock:
+            self._accepted_at = self._clock.monotonic()
+            self._waiting.discard(job)
+            # a start that was sent before the refusal says nothing about the time after it
+            if self._begun_at.pop(job) >= self._limited_at:
+                self._limited_since = math.inf
+                self._limited_until = -math.inf
+                self._limit_pauses = 0
+            self._update_waits()
+
+    def refuse(self, job: Job, refusal: NoRoom) -> None:
+        """Record in a job that its start was refused, and whether that was its last attempt."""
+        with self._lock:
+            now = self._clock.monotonic()
+            began_at = self._begun_at.pop(job)
+            if refusal.status == NoRoom.LIMIT:
+                self._limit(refusal, now)
+                self._busy_until.pop(job, None)
+            else:
+                pauses = self._busy_pauses.get(job, 0) + 1
+                self._busy_pauses[job] = pauses
+                self._busy_until[job] = now + pause_seconds(pauses, refusal.retry_after_seconds)
+            self._record(job, refusal, now)
+            job.start_phase(ROOM, now)
+            self._waiting.add(job)
+            if began_at >= self._until(job):
+                self._end_wait(job)
+            self._update_waits()
+
+    def outlasts(self, job: Job, refusal: NoRoom) -> bool:
+        """Return whether a limit has outlasted the time of a job that it held back.
+
+        Then the last attempt of another job counts as its own, and is recorded in it.
+        """
+        with self._lock:
+            now = self._clock.monotonic()
+            if job in self._busy_until or self._until(job) > now:
+                return False
+            if job.room is None:
+                self._record(job, refusal, now, count=0)
+            self._end_wait(job)
+            return True
+
+    def _limit(self, refusal: NoRoom, now: float) -> None:
+        """Hold back all starts. Of refusals that arrive together, one lengthens the pause."""
+        if now >= self._limited_until:
+            self._limit_pauses += 1
+        pause = pause_seconds(self._limit_pauses, refusal.retry_after_seconds)
+        self.has_been_limited = True
+        self._limited_since = min(self._limited_since, now)
+        self._limited_at = now
+        self._limited_until = max(self._limited_until, now + pause)
+
+    def _record(self, job: Job, refusal: NoRoom, now: float, *, count: int = 1) -> None:
+        since = now
+        if refusal.status == NoRoom.LIMIT:
+            since = self._limited_since  # it may have been held back since then
+        if job.room is not None:
+            since = job.room.since
+            count += job.room.refusals
+        job.room = RoomWait(refusal=refusal, refusals=count, since=since)
+
+    def _end_wait(self, job: Job) -> None:
+        self._waiting.discard(job)
+        if job.room is not None:
+            job.room = replace(job.room, is_over=True)
+
+    def _update_waits(self) -> None:
+        for job in self._waiting:
+            if job.room is not None:
+                next_at = self._next_at(job)
+                job.room = replace(job.room, next_at=next_at, until=self._until(job))
+
+    def _next_at(self, job: Job) -> float:
+        next_at = max(self._busy_until.get(job, -math.inf), self._limited_until)
+        return min(next_at, self._until(job))
+
+    def _until(self, job: Job) -> float:
+        """Return when a job's last attempt is made."""
+        since = self._limited_since if job.room is None else job.room.since
+        return max(since, self._accepted_at) + self._start_timeout_seconds
+
+
+def pause_seconds(refusals: int, asked_seconds: float) -> float:
+    """Return the pause after so many refusals.
+
+    The pause that the platform asks for counts. If it was too short, the next one is not shorter
+    than usual.
+    """
+    doublings = refusals - 1 if asked_seconds <= 0 else refusals - 2
+    usual = FIRST_PAUSE_SECONDS * 2.0 ** min(doublings, 10)
+    if doublings < 0:
+        usual = 0.0
+    return max(min(usual, MAX_PAUSE_SECONDS), asked_seconds)
