@@ -180,7 +180,7 @@ class TestLimit:
         reasons = [row["failureReason"] for row in ended.results]
         assert reasons == ["unavailable", "unavailable", None, None, None]
 
-    @pytest.mark.parametrize("trouble", [DOWN, Fault(status=503, headers={"Retry-After": "9999"})])
+    @pytest.mark.parametrize("trouble", [DOWN, TimeoutError(), Fault(status=503, headers={"Retry-After": "9999"})])
     def test_an_outage_after_it_is_waited_out_side_by_side(self, action: Action, trouble: Trouble) -> None:
         answers = iter([LIMIT, None])
         is_start = {"/v1/static-export/jobs", *(f"/v1/static-export/docs{n:03}/jobs" for n in range(20))}
@@ -188,10 +188,11 @@ class TestLimit:
         def fail(sent: Sent) -> Trouble:
             return next(answers, trouble) if sent.target in is_start else None
 
-        platform = VirtualPlatform(VirtualClock(), trouble=fail)
+        platform = VirtualPlatform(VirtualClock(), trouble=fail, seconds=lambda _: 2.0)
 
         ended = export(action, platform, *sites(20))
 
+        assert "responding again" not in ended.log
         reasons = [row["failureReason"] for row in ended.results]
         assert (reasons.count("unavailable"), reasons.count(None)) == (19, 1)
         assert platform.clock.elapsed < 35 * 60  # three rounds of `outage-tolerance`, not nineteen

@@ -38,7 +38,7 @@ from .answers import Answer
 from .by_domain import ByDomain
 from .by_project import ByProject
 from .calls import Call, ExportForm, path_segment, settles_at
-from .room import Room, StartHeld
+from .room import ANSWER_CHECK_SECONDS, Room, StartHeld
 
 T = TypeVar("T")
 
@@ -213,7 +213,7 @@ class AdminApi:
                 except TransientError:
                     raise self._failure(call, error, outage_seconds=now - began) from error
                 was_announced = was_announced or self._announce_outage(call, retry, error)
-            except (NoRoom, StartHeld):  # the API has answered, at least another start
+            except (NoRoom, StartHeld):  # the API has answered this start, or another one
                 if was_announced:
                     outage_seconds = self.clock.monotonic() - began
                     self.events.recovered(call.job, API, after_seconds=outage_seconds)
@@ -227,19 +227,25 @@ class AdminApi:
     def _wait_for_turn(self, call: Call[T], retry: Retry) -> Retry:
         """Wait until a request may begin. Return the state with that time.
 
-        Raises `StartHeld` if a start may not be sent then.
+        Raises `StartHeld` if the platform has limited starts in the meantime.
         """
         while True:
             now = self.clock.monotonic()
             wait = retry.begins_at(self.pacer.starts_held_until if call.is_start else now) - now
             if wait <= 0:
                 self.pacer.wait_for_turn()
-                if call.is_start and not self.room.begin(call.job):
-                    raise StartHeld
+                if call.is_start:
+                    self._begin_start(call.job)
                 return replace(retry, next_attempt_at=max(retry.next_attempt_at, now))
             if call.is_start:
                 self.room.end(call.job)
             self.clock.sleep(min(wait, RECHECK_SECONDS) if call.is_start else wait)
+
+    def _begin_start(self, job: Job) -> None:
+        while not self.room.begin(job):
+            if self.room.next_at(job) > self.clock.monotonic():
+                raise StartHeld
+            self.clock.sleep(ANSWER_CHECK_SECONDS)
 
     def _attempt(self, call: Call[T], timeouts: Timeouts) -> Unannounced[T]:
         """Send a request once. Announces only its failure."""

@@ -15,6 +15,9 @@ MAX_PAUSE_SECONDS: Final = 300.0
 toward the platform's limit, and these are about fifteen in an hour."""
 
 
+ANSWER_CHECK_SECONDS: Final = 0.25  # how often to look whether another start is answered
+
+
 class StartHeld(Exception):
     """A start was not sent, because there is no room for now."""
 

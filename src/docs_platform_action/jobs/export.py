@@ -15,7 +15,6 @@ def start_site(job: Job, settings: JobSettings, context: Context) -> Unannounced
     Raises `ActionError`, and what `AdminApi.start_export` does.
     """
     if context.github is not None and job.deployed is None:
-        context.api.room.end(job)  # other starts need not wait for this commit
         github = copy.copy(context.github)  # another thread may be using it
         wait_for_commit(job, settings.commit_timeout_seconds, github, context)
     return context.api.start_export(job, settings.start_options or {})

@@ -9,7 +9,14 @@ from ..api.admin_api import Unannounced
 from ..api.room import StartHeld
 from ..bundle.deliver import Delivery, warn_of_link
 from ..context import Context
-from ..errors import ActionError, Cancelled, NoRoom, Unavailable, internal_error
+from ..errors import (
+    ActionError,
+    Cancelled,
+    NoRoom,
+    NotDeployed,
+    Unavailable,
+    internal_error,
+)
 from ..inputs.settings import JobSettings, Mode
 from ..job import DOWNLOAD, MIN_LINK_SECONDS, UNPACK, Job
 from ..signals import ABORT_GRACE_SECONDS
@@ -160,7 +167,6 @@ class Runner:
 
     def _wait_for_room(self, job: Job, reason: NoRoom | StartHeld) -> None:
         """Put a job back whose start was not accepted, or end it if its time is up."""
-        job.deployed = None
         if isinstance(reason, StartHeld):
             self._queue.put_back(job)
             return
@@ -179,12 +185,14 @@ class Runner:
 
     def _fail(self, job: Job, failure: ActionError) -> None:
         """End a job, and those in the queue, too, if they would fail in the same way."""
+        is_about_key = failure.is_about_all_sites and not self._has_accepted_key
+        others: Sequence[Job] = ()
+        if is_about_key or isinstance(failure, NotDeployed):
+            others = self._queue.take_all()
         self._end(job, failure)
-        if failure.is_about_all_sites and not self._has_accepted_key:
-            not_started = f"It was not started because the first site, {job.site}, failed with this error."
-            details = (*failure.details, not_started)
-            for other in self._queue.take_all():
-                self._end(other, failure.with_details(*details))
+        not_started = f"It was not started because {job.site} failed with this error."
+        for other in others:
+            self._end(other, failure.with_details(*failure.details, not_started))
 
     def _end(self, job: Job, failure: ActionError | None) -> None:
         """Record and announce the end of a job, unless a cancel is recorded.

@@ -7,14 +7,13 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from ..api.room import Room
+from ..api.room import ANSWER_CHECK_SECONDS, Room
 from ..clock import Clock
 from ..errors import IN_FRONT, NO_STARTS, NoRoom, Rejected, Unavailable
 from ..job import Job
 from ..text import format_clock
 
 CHECK_SECONDS: Final = 10.0  # how often to look for jobs that were put back in the meantime
-ANSWER_CHECK_SECONDS: Final = 0.25  # the same while the answer to another start is awaited
 
 
 class StartQueue:
