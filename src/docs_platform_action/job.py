@@ -315,7 +315,7 @@ class Job:
             "mode": self.mode,
             "domain": self.domain,
             "projectId": self.project_id,
-            "deployedCommit": self.deployed.commit if self.deployed and self.was_started_here else None,
+            "deployedCommit": self.deployed.commit if self.deployed and self.job_id else None,
             "jobId": self.job_id,
             "status": self.status,
             "bundleUrl": link.url if link else None,
