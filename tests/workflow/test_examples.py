@@ -15,7 +15,7 @@ import yaml
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
 
-from admin_api_simulator import ExportPlan, Simulator
+from admin_api_simulator import ExportPlan, Fault, Simulator
 from admin_api_simulator.site import build_archive, site_files
 from docs.pages import readme_workflows
 from docs_platform_action.bundle.helm_values import values_text
@@ -173,7 +173,10 @@ def test_the_bucket_holds_the_site_and_scripts_of_the_last_weeks(
 
 def test_an_export_waits_until_its_commit_is_deployed(act: Act, platform: Simulator) -> None:
     platform.github.add(OLDER, repository=REPOSITORY)
-    platform.github.add(act.commit, repository=REPOSITORY, seconds=5.0)
+    platform.github.add(act.commit, repository=REPOSITORY)
+    # however long the workflow takes to begin: at the first read, the newer one is in progress
+    states = (Fault(json=[{"state": state}]) for state in ("in_progress", "success"))
+    platform.script("read_deployment", *states)
 
     run = act.run("deploy-to-github-pages.yml", platform)
 
