@@ -61,7 +61,7 @@ class LiveLines:
         """Show how a site ended, and keep the lines of its failure."""
         if self._stages[job] == job.verdict:  # a cancel may come after the end, while links are renewed
             return
-        self.enter(job, NOT_STARTED if self._stages[job] == PENDING else job.verdict)
+        self.enter(job, job.verdict)
         self.end_outage(job)
         for line in failure if self._kept[job] else ():
             self.keep(job, line)
@@ -107,8 +107,8 @@ class LiveLines:
         for line in () if is_shown else lines:
             self.show(job, line)
 
-    def end_wait(self, job: Job) -> None:
-        """Record that the platform accepted a site's start."""
+    def start(self, job: Job) -> None:
+        """Count a site as running, because the platform has accepted its start."""
         self._is_limit_shown = False
         self.enter(job, RUNNING)
 
@@ -131,8 +131,8 @@ class LiveLines:
         self._shown_counts = self._describe_counts()
         text = self._shown_counts.replace(RUNNING, f"{RUNNING}{self._describe_progress(running)}")
         if self._affected:
-            under_way = self._counts[RUNNING] + self._counts[WAITING]
-            names = f" for {list_names([*self._affected])}" if len(self._affected) < under_way else ""
+            begun = [job for job in self._stages if job.began_at is not None and job.ended_at is None]
+            names = f" for {list_names([*self._affected])}" if len(self._affected) < len(begun) else ""
             text += f"    (no successful response from the API{names})"
         self._write(text)
         self._show_waits()
@@ -140,10 +140,10 @@ class LiveLines:
     def close(self) -> None:
         """Write the final counts, the sites that were not started, and the log of each site."""
         for job, stage in self._stages.items():
-            if stage == PENDING:
-                self.enter(job, NOT_STARTED)
-            elif stage in {RUNNING, WAITING} and job.failure is not None:  # its end was not announced
+            if stage not in VERDICTS and job.failure is not None:  # its end was not announced
                 self.enter(job, job.verdict)
+            elif stage == PENDING:
+                self.enter(job, NOT_STARTED)
         if self._describe_counts() != self._shown_counts:
             self._write(self._describe_counts())
         if unstarted := [job for job, stage in self._stages.items() if stage == NOT_STARTED]:

@@ -26,7 +26,7 @@ from ..text import (
 from .console import Console
 from .estimate import Estimate
 from .failures import failure_lines
-from .live import RUNNING, LiveLines
+from .live import LiveLines
 from .room import describe_wait
 
 MAX_STATUSES: Final = 8  # different statuses of one job that are explained, and shown live
@@ -70,7 +70,6 @@ class Log:
         with self._lock:
             if self._open_live is not None:
                 self._open_live.begin()
-                self._open_live.enter(job, RUNNING)
             self._log(job, job.title)
 
     def job_known(self, job: Job) -> None:
@@ -80,7 +79,7 @@ class Log:
                 self._note(job, f"The platform accepted the start after {waited}.")
             with self._lock:
                 if self._open_live is not None:
-                    self._open_live.end_wait(job)
+                    self._open_live.start(job)
             text = f"Job {job.job_id} started (collect it later with {job.inputs_to_collect})"
             self._note(job, text, live=f"started, job-id: {job.job_id}", counts=True)
         elif job.site and job.job_id:  # otherwise the title names the job, or there is none
