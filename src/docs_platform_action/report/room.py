@@ -50,8 +50,9 @@ def describe_ended_waits(jobs: Sequence[Job], *, now: datetime, monotonic: float
             f"The next attempt would have been at {next_at}, the last one at {until}.",
         ]
     if busy:
-        more = f", as were {pluralize(len(busy) - 1, 'more site')}" if len(busy) > 1 else ""
-        sentences.append(f"{busy[0].site} was waiting for another export{more}.")
+        sentences.append(f"{busy[0].site} was waiting for another export to end.")
+    if len(busy) > 1:
+        sentences.append(f"The same holds for {pluralize(len(busy) - 1, 'more site')}.")
     return tuple(sentences)
 
 

@@ -233,6 +233,20 @@ class TestTimeout:
         assert queue.since(queue.wait_of("b").until) == 2000
 
 
+def test_the_last_attempt_of_a_limit_ends_no_site_whose_time_is_not_up() -> None:
+    queue = Queue(2)
+    queue.take()
+    queue.refuse("a", BUSY)
+    queue.clock.advance(500)
+    queue.take()
+    queue.take()
+    queue.refuse("b", LIMIT)
+    queue.refuse("a", NoRoom(status=429, retry_after_seconds=9999))
+    assert queue.take() == ("a", 1000)
+
+    assert queue.refuse("a", LIMIT) == ["a"]
+
+
 def test_a_job_that_waits_is_in_that_phase_and_knows_since_when() -> None:
     queue = Queue(1)
     queue.take()

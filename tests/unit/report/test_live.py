@@ -5,11 +5,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from docs_platform_action.errors import Cancelled, Rejected
+from docs_platform_action.errors import Cancelled, NoRoom, Rejected
+from docs_platform_action.job import ROOM, RoomWait
 from docs_platform_action.models import STORAGE
 from docs_platform_action.report.live import MAX_KEPT_LINES, QUIET_SECONDS
 from docs_platform_action.report.log import MAX_STATUSES
 from tests.unit.report.test_log import LoggedJobs
+from tests.virtual_time import BEGINNING
 
 NO = Rejected("no")
 Step = tuple[str, *tuple[object, ...]]
@@ -81,6 +83,24 @@ class TestHeartbeat:
         run = play(LoggedJobs(), ("begin", 0, 1), *(("retry", number) for number in numbers))
 
         assert ("for b.example)" in run.heartbeat()) == named
+
+
+def test_the_heartbeat_groups_the_waits_for_room_and_counts_the_rest() -> None:
+    run = LoggedJobs(*(f"{letter}.example" for letter in "abcdefg"))
+    run.begin(*range(7))
+    for number, job in enumerate(run.jobs):
+        refusal = NoRoom(status=429) if number < 2 else NoRoom(status=409, running_job_id=f"se_{number}")
+        next_at = BEGINNING + (300 if number < 6 else 0)
+        job.room = RoomWait(refusal=refusal, refusals=1, since=BEGINNING, next_at=next_at, until=BEGINNING + 4500)
+        job.start_phase(ROOM, BEGINNING)
+        run.log.waiting_for_room(job)
+
+    shown = run.heartbeat()
+
+    assert "7 waiting for room" in shown
+    assert "a.example, b.example waiting for 0:55. The platform allows no more starts" in shown
+    assert ("job se_2" in shown, "job se_3" in shown, "job se_4" in shown) == (True, True, False)
+    assert ("2 more sites waiting for other exports" in shown, "g.example next to start" in shown) == (True, True)
 
 
 def test_domains_that_were_not_started_are_named_at_the_end() -> None:
