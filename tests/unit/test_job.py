@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from docs_platform_action.inputs.settings import Mode
-from docs_platform_action.job import QUEUE, RUN, Job, Phase
+from docs_platform_action.job import QUEUE, ROOM, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle, ExportJob
 from tests.virtual_time import NOON
 
@@ -42,6 +42,14 @@ class TestReadings:
         agent.record(AgentJob(status="active"), 9.0)
 
         assert (phases(collected), phases(agent)) == ([(RUN, 5.0, None)], [])
+
+    def test_a_wait_for_room_ends_when_the_start_is_accepted(self) -> None:
+        job = export()
+        job.start_phase(ROOM, 5.0)
+
+        job.record_start("se_1", "queued", 9.0)
+
+        assert (phases(job), job.is_in(ROOM)) == ([(ROOM, 5.0, 9.0)], False)
 
     def test_of_a_running_job_only_some_values_are_known(self) -> None:
         running = export(reading=ExportJob(status="running", progress=5.0, page_count=3))
