@@ -249,8 +249,8 @@ class Job:
         if refusal.status == NoRoom.LIMIT:
             return "the platform allows no more starts for now (429)"
         job = f" (job {refusal.running_job_id})" if refusal.running_job_id is not None else ""
-        if self.room.refusal.own_site is not None:
-            return f"the platform is exporting the same deployment for {self.room.refusal.own_site}{job}"
+        if refusal.own_site is not None:
+            return f"the platform is exporting the same deployment for {refusal.own_site}{job}"
         return f"another export of {self.site} is running{job}"
 
     @property

@@ -66,7 +66,7 @@ class Room:
             self._begun_at.pop(job, None)
 
     def accept(self, job: Job) -> None:
-        """Record that the platform accepted a job's start. That ends a limit, and begins time anew."""
+        """Record that a job's start was accepted: a limit ends, and `start-timeout` begins anew."""
         with self._lock:
             self._accepted_at = self._clock.monotonic()
             self._waiting.discard(job)
