@@ -82,7 +82,7 @@ class AdminApi:
         """Start a static export of a job's site, and record in the job that it has started.
 
         The caller announces the result once it has written the job's id: a log may block.
-        Also raises `NoRoom` and `StartHeld`. No start is under way while it waits.
+        Also raises `NoRoom` and `StartHeld`.
         """
         form = _form_of(job)
         request = form.start(job, options)

@@ -131,8 +131,9 @@ class LiveLines:
         self._shown_counts = self._describe_counts()
         text = self._shown_counts.replace(RUNNING, f"{RUNNING}{self._describe_progress(running)}")
         if self._affected:
-            begun = [job for job in self._stages if job.began_at is not None and job.ended_at is None]
-            names = f" for {list_names([*self._affected])}" if len(self._affected) < len(begun) else ""
+            begun = [job for job in self._stages if job.began_at is not None]
+            is_for_all = len(self._affected) == sum(job.ended_at is None for job in begun)
+            names = "" if is_for_all else f" for {list_names([*self._affected])}"
             text += f"    (no successful response from the API{names})"
         self._write(text)
         self._show_waits()
@@ -185,8 +186,8 @@ class LiveLines:
     def _show_waits(self) -> None:
         """Show what the sites wait for: a limit for all of them first, then other exports."""
         now = self._clock.monotonic()
-        waiting = [job for job, stage in self._stages.items() if stage == WAITING and job.is_in(ROOM)]
-        waiting = [job for job in waiting if job not in self._affected]
+        waiting = [job for job, stage in self._stages.items() if stage == WAITING]
+        waiting = [job for job in waiting if job.is_in(ROOM) and job not in self._affected]
         waits: defaultdict[str, list[Job]] = defaultdict(list)
         for job in sorted(waiting, key=_is_limited, reverse=True):
             lack = job.lack_of_room if _next_start_at(job) > now else ""

@@ -34,7 +34,12 @@ def describe_wait(job: Job, *, now: datetime, monotonic: float) -> str:
     return f"{lack[:1].upper()}{lack[1:]}. {next_start}"
 
 
-def describe_ended_waits(jobs: Sequence[Job], *, now: datetime, monotonic: float) -> tuple[str, ...]:
+def describe_ended_waits(
+    jobs: Sequence[Job],
+    *,
+    now: datetime,
+    monotonic: float,
+) -> tuple[str, ...]:
     """Return what the starts of some jobs waited for when the run ended, in sentences."""
     waits = [(job, job.room) for job in jobs if job.room is not None and job.job_id is None]
     waits = [(job, room) for job, room in waits if room.next_at > monotonic]

@@ -165,17 +165,6 @@ def test_a_start_that_was_sent_before_the_limit_does_not_end_it_when_it_is_accep
     assert queue.take() == ("c", 31)
 
 
-def test_a_job_that_ends_at_its_start_lets_the_next_one_follow() -> None:
-    queue = Queue(3)
-    queue.take()
-    queue.refuse("a", LIMIT)
-    queue.take()
-
-    queue.room.end(queue.job("b"))
-
-    assert queue.take() == ("c", 30)
-
-
 class TestTimeout:
     def test_the_last_attempt_is_made_at_its_end_however_long_the_pause(self) -> None:
         queue = Queue(1)
