@@ -17,12 +17,20 @@ MEASUREMENTS: Final = ("schedules", "bundle", "plan", "scale", "quota", "startup
 def main() -> int:
     """Run all measurements or those that are named. Exits if one fails for another reason than a missed goal."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(MEASUREMENTS)}; all by default")
-    parser.add_argument("--smallest", action="store_true", help="only check that the measurements work; goals do not count")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"one of {', '.join(MEASUREMENTS)}; all by default"
+    )
+    parser.add_argument(
+        "--smallest",
+        action="store_true",
+        help="only check that the measurements work; goals do not count",
+    )
     options = parser.parse_args()
     if unknown := {*options.names} - {*MEASUREMENTS}:
         parser.error(f"no such measurement: {', '.join(sorted(unknown))}")
-    missed = [name for name in options.names or MEASUREMENTS if is_missed(name, smallest=options.smallest)]
+    missed = [
+        name for name in options.names or MEASUREMENTS if is_missed(name, smallest=options.smallest)
+    ]
     return MISSED if missed and not options.smallest else 0
 
 

@@ -57,19 +57,34 @@ def main() -> int:
     options = options_of(__doc__).parse_args()
     need_programs("curl", "sha256sum", "tar", "unzip")
     rows, missed = [], []
-    with tempfile.TemporaryDirectory(prefix="bundle-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="bundle-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None
+    ) as name:
         folder = Path(name)
         for files, mib, rates in SMALLEST if options.smallest else SITES:
             for archive in packed(folder, files, mib):
                 with served(archive, math.inf) as link:
                     _, peak_mib = by_action(folder, link, files)
-                ratios = [ratio_to_shell(folder, archive, files, rate, 1 if options.smallest else ROUNDS) for rate in rates]
+                ratios = [
+                    ratio_to_shell(folder, archive, files, rate, 1 if options.smallest else ROUNDS)
+                    for rate in rates
+                ]
                 times = " | ".join(f"{ratio:.2f}" for ratio in ratios) or " | "
-                max_mib = MAX_LARGE_ZIP_MIB if archive.suffix == ".zip" and files > 100_000 else MAX_MIB
+                max_mib = (
+                    MAX_LARGE_ZIP_MIB if archive.suffix == ".zip" and files > 100_000 else MAX_MIB
+                )
                 what = f"`{archive.name.removeprefix('bundle')}` | {files:,} | {mib}"
                 rows.append(f"{what} | {times} | {peak_mib:.1f} | {max_mib}")
-                missed += [f"{archive.name}, {files:,} files: {ratio:.2f}" for ratio in ratios if ratio > MAX_RATIO]
-                missed += [f"{archive.name}, {files:,} files: {peak_mib:.1f} MiB"] if peak_mib > max_mib else []
+                missed += [
+                    f"{archive.name}, {files:,} files: {ratio:.2f}"
+                    for ratio in ratios
+                    if ratio > MAX_RATIO
+                ]
+                missed += (
+                    [f"{archive.name}, {files:,} files: {peak_mib:.1f} MiB"]
+                    if peak_mib > max_mib
+                    else []
+                )
                 archive.unlink()
     python = ".".join(map(str, sys.version_info[:2]))
     return write_section(
@@ -84,7 +99,10 @@ def main() -> int:
         Goals: not slower than the shell; a peak memory of at most {MAX_MIB} MiB, and {MAX_LARGE_ZIP_MIB} MiB with 130,000 files
         in a zip archive.
         """,
-        table(f"archive | files | unpacked MiB | action / shell | at {NETWORK_MIB} MiB/s | peak MiB | limit", rows),
+        table(
+            f"archive | files | unpacked MiB | action / shell | at {NETWORK_MIB} MiB/s | peak MiB | limit",
+            rows,
+        ),
         """
         The action unpacks a tar archive while it arrives, and a zip archive after the download. Memory does not grow with the
         size of a site, but with the number of entries in a zip archive.
@@ -104,10 +122,17 @@ def packed(folder: Path, files: int, mib: int) -> list[Path]:
 def ratio_to_shell(folder: Path, archive: Path, files: int, rate: float, rounds: int) -> float:
     """Return the ratio of the action's median time to the shell's."""
     with served(archive, rate) as link:
-        pairs = [(by_action(folder, link, files)[0], by_shell(folder, link, archive.name)) for _ in range(rounds)]
+        pairs = [
+            (by_action(folder, link, files)[0], by_shell(folder, link, archive.name))
+            for _ in range(rounds)
+        ]
     what = f"{archive.name}, {archive.stat().st_size / MIB:.0f} MiB, at {rate / MIB:.0f} MiB/s"
-    sys.stderr.write(f"{what}: {', '.join(f'action {action:.2f} s, shell {shell:.2f} s' for action, shell in pairs)}\n")
-    return statistics.median(action for action, _ in pairs) / statistics.median(shell for _, shell in pairs)
+    sys.stderr.write(
+        f"{what}: {', '.join(f'action {action:.2f} s, shell {shell:.2f} s' for action, shell in pairs)}\n"
+    )
+    return statistics.median(action for action, _ in pairs) / statistics.median(
+        shell for _, shell in pairs
+    )
 
 
 @contextmanager
@@ -152,17 +177,26 @@ def by_action(
     with Simulator() as platform, new_workspace(folder) as workspace:
         platform.add_export_job(JOB)
         platform.override("make_bundle", lambda json: json | {"bundleUrl": link})
-        given = {"base-url": platform.base_url, "admin-key": platform.key, "mode": "collect", "job-id": JOB}
+        given = {
+            "base-url": platform.base_url,
+            "admin-key": platform.key,
+            "mode": "collect",
+            "job-id": JOB,
+        }
         given |= {"bundle-path": "bundle", "site-path": "site", **(inputs or {})}
         for name, content in (files or {}).items():
             (workspace / name).write_bytes(content)
         env = {"PEAK_MEMORY_FILE": str(peak_file)}
         began = time.monotonic()
-        run = run_action(given, entrypoint=MEASURED, workspace=workspace, env=env, timeout_seconds=MAX_SECONDS)
+        run = run_action(
+            given, entrypoint=MEASURED, workspace=workspace, env=env, timeout_seconds=MAX_SECONDS
+        )
         seconds = time.monotonic() - began
         found = sum(len(names) for _, _, names in os.walk(workspace / "site"))
         if run.exit_code != 0 or found != count:
-            raise SystemExit(f"the run left {found:,} files, not {count:,}:\n{run.stdout[-3000:]}{run.stderr}")
+            raise SystemExit(
+                f"the run left {found:,} files, not {count:,}:\n{run.stdout[-3000:]}{run.stderr}"
+            )
         for name in keep:
             shutil.copy(workspace / name, folder / name)
     return seconds, int(peak_file.read_text()) / 1024
@@ -173,7 +207,11 @@ def by_shell(folder: Path, link: str, name: str) -> float:
     with new_workspace(folder) as workspace:
         (workspace / "site").mkdir()
         began = time.monotonic()
-        for command in (("curl", "-sS", "-o", "bundle", link), ("sha256sum", "bundle"), UNPACKERS[name]):
+        for command in (
+            ("curl", "-sS", "-o", "bundle", link),
+            ("sha256sum", "bundle"),
+            UNPACKERS[name],
+        ):
             subprocess.run(command, cwd=workspace, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  # defined here
         return time.monotonic() - began
 

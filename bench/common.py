@@ -16,8 +16,14 @@ LACKING: Final = os.EX_UNAVAILABLE  # and if the machine lacks a program
 
 def options_of(description: str | None) -> argparse.ArgumentParser:
     """Return a parser with the option that all measurements have."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smallest", action="store_true", help="only check that this works; the figures mean nothing")
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--smallest",
+        action="store_true",
+        help="only check that this works; the figures mean nothing",
+    )
     return parser
 
 
@@ -35,7 +41,9 @@ def exit_without(what: str) -> NoReturn:
 
 def table(head: str, rows: Iterable[str]) -> str:
     """Return a Markdown table of rows whose cells are separated by ` | `."""
-    return "\n".join(f"| {row} |" for row in (head, " | ".join(["---"] * len(head.split(" | "))), *rows))
+    return "\n".join(
+        f"| {row} |" for row in (head, " | ".join(["---"] * len(head.split(" | "))), *rows)
+    )
 
 
 def write_section(*parts: str, missed: list[str]) -> int:
@@ -43,6 +51,10 @@ def write_section(*parts: str, missed: list[str]) -> int:
     goals = f"Goals missed: {'; '.join(missed)}." if missed else "Each goal is met."
     for part in (*parts, goals):
         is_paragraph = not part.startswith(("#", "!", "|"))
-        lines = textwrap.wrap(" ".join(part.split()), WIDTH, break_on_hyphens=False) if is_paragraph else [part]
+        lines = (
+            textwrap.wrap(" ".join(part.split()), WIDTH, break_on_hyphens=False)
+            if is_paragraph
+            else [part]
+        )
         sys.stdout.write("\n".join(lines) + ("\n" if part is goals else "\n\n"))
     return MISSED if missed else 0

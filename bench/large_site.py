@@ -37,10 +37,19 @@ def pack(archive: Path, files: int, size: int) -> None:
 def site_files(files: int, size: int) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of a site's files."""
     chance = random.Random(SEED)  # noqa: S311  # the same in every run, and no secret
-    words = ["".join(chance.choices(LETTERS, range(len(LETTERS), 0, -1), k=chance.randint(2, 11))) for _ in range(WORDS)]
+    words = [
+        "".join(chance.choices(LETTERS, range(len(LETTERS), 0, -1), k=chance.randint(2, 11)))
+        for _ in range(WORDS)
+    ]
     often = list(accumulate(1 / rank for rank in range(1, WORDS + 1)))
-    prose = [" ".join(chance.choices(words, cum_weights=often, k=chance.randint(30, 120))) for _ in range(PARAGRAPHS)]
-    links = "".join(f'<li class="menu__item"><a class="menu__link" href="/docs/{word}/">{word}</a></li>' for word in words[:60])
+    prose = [
+        " ".join(chance.choices(words, cum_weights=often, k=chance.randint(30, 120)))
+        for _ in range(PARAGRAPHS)
+    ]
+    links = "".join(
+        f'<li class="menu__item"><a class="menu__link" href="/docs/{word}/">{word}</a></li>'
+        for word in words[:60]
+    )
     shares = [chance.lognormvariate(0, 0.7) for _ in range(files)]
     total = sum(shares)
     for number, share in enumerate(shares):
@@ -53,8 +62,14 @@ def site_files(files: int, size: int) -> Iterator[tuple[str, bytes]]:
         left = length - len(parts[0])
         while left > 0:
             text, cut = chance.choice(prose), chance.randrange(100)  # all paragraphs are different
-            parts.append(f'<h2 id="{text[cut : cut + 9]}">{text[cut : cut + 20]}</h2><p>{text[cut:]} {text[:cut]}</p>\n')
+            parts.append(
+                f'<h2 id="{text[cut : cut + 9]}">{text[cut : cut + 20]}</h2><p>{text[cut:]} {text[:cut]}</p>\n'
+            )
             left -= len(parts[-1])
         is_page = kind > 1 - PAGES
-        name = f"docs/{number // 40}/{word}-{number}/index.html" if is_page else f"assets/{word}-{number}.txt"
+        name = (
+            f"docs/{number // 40}/{word}-{number}/index.html"
+            if is_page
+            else f"assets/{word}-{number}.txt"
+        )
         yield name, "".join(parts).encode()

@@ -13,7 +13,11 @@ from pathlib import Path
 try:
     runpy.run_path(str(Path(__file__).parents[1] / "entrypoint.py"), run_name="__main__")
 except SystemExit as ended:
-    found = re.search(r"^VmHWM:\s+([0-9]+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
+    found = re.search(
+        r"^VmHWM:\s+([0-9]+) kB$",
+        Path("/proc/self/status").read_text(encoding="ascii"),
+        re.MULTILINE,
+    )
     if found is not None:
         Path(os.environ["PEAK_MEMORY_FILE"]).write_text(found[1], encoding="ascii")
     sys.exit(ended.code)

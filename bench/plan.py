@@ -29,33 +29,51 @@ MOST_FILES: Final = 250_000
 FOLDERS: Final = 500  # of the site with the most files; they count as entries, too
 MANIFEST: Final = "new.manifest"
 PUBLISHED: Final = "published.manifest"
-PLAN: Final = {"manifest-path": MANIFEST, "compare-with": PUBLISHED, "changes-path": "changes.json", "max-removed": "100%"}
+PLAN: Final = {
+    "manifest-path": MANIFEST,
+    "compare-with": PUBLISHED,
+    "changes-path": "changes.json",
+    "max-removed": "100%",
+}
 FIRST: Final = {**PLAN, "first-publication": "true"}
 
 
 def main() -> int:
     """Measure, and write the section."""
     options = options_of(__doc__).parse_args()
-    files, mib, most, rounds = (20, 1, 100, 1) if options.smallest else (FILES, UNPACKED_MIB, MOST_FILES, ROUNDS)
+    files, mib, most, rounds = (
+        (20, 1, 100, 1) if options.smallest else (FILES, UNPACKED_MIB, MOST_FILES, ROUNDS)
+    )
     times, memory, missed = [], [], []
-    with tempfile.TemporaryDirectory(prefix="plan-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="plan-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None
+    ) as name:
         folder = Path(name)
         for archive in packed(folder, files, mib):
             same, changed, peak_mib = ratios(folder, archive, files, rounds)
             kind = f"`{archive.name.removeprefix('bundle')}`"
-            times.append(f"{kind} | {files:,} | {mib} | {same:.2f} | {changed:.2f} | {peak_mib:.1f}")
+            times.append(
+                f"{kind} | {files:,} | {mib} | {same:.2f} | {changed:.2f} | {peak_mib:.1f}"
+            )
             missed += [
-                f"{kind}, {what}: {ratio:.2f}" for what, ratio in (("same", same), ("changed", changed)) if ratio > MAX_RATIO
+                f"{kind}, {what}: {ratio:.2f}"
+                for what, ratio in (("same", same), ("changed", changed))
+                if ratio > MAX_RATIO
             ]
             archive.unlink()
-        for archive, limit in ((pack_tar(folder, most), MAX_TAR_MIB), (pack_zip(folder, most), MAX_ZIP_MIB)):
+        for archive, limit in (
+            (pack_tar(folder, most), MAX_TAR_MIB),
+            (pack_zip(folder, most), MAX_ZIP_MIB),
+        ):
             count = sum(1 for _ in names(most))
             with served(archive, math.inf) as link:
                 by_action(folder, link, count, FIRST, keep=(MANIFEST,))
                 published = all_changed((folder / MANIFEST).read_bytes())
                 _, peak_mib = by_action(folder, link, count, PLAN, files={PUBLISHED: published})
             kind = f"`{archive.name.removeprefix('most')}`"
-            memory.append(f"{kind} | {count:,} | {len(published) / MIB:.0f} | {peak_mib:.1f} | {limit}")
+            memory.append(
+                f"{kind} | {count:,} | {len(published) / MIB:.0f} | {peak_mib:.1f} | {limit}"
+            )
             missed += [f"{kind}, {count:,} files: {peak_mib:.1f} MiB"] if peak_mib > limit else []
             archive.unlink()
     return write_section(
@@ -87,11 +105,20 @@ def ratios(folder: Path, archive: Path, files: int, rounds: int) -> tuple[float,
             (PLAN, {PUBLISHED: same}),
             (PLAN, {PUBLISHED: all_changed(same)}),
         ]
-        measured = [[by_action(folder, link, files, inputs, files=before) for inputs, before in given] for _ in range(rounds)]
+        measured = [
+            [by_action(folder, link, files, inputs, files=before) for inputs, before in given]
+            for _ in range(rounds)
+        ]
     columns = [*zip(*measured, strict=True)]
-    sys.stderr.write(f"{archive.name}: {', '.join(' '.join(f'{took:.2f}' for took, _ in column) for column in columns)} s\n")
+    sys.stderr.write(
+        f"{archive.name}: {', '.join(' '.join(f'{took:.2f}' for took, _ in column) for column in columns)} s\n"
+    )
     without, *others = (statistics.median(took for took, _ in column) for column in columns)
-    return others[0] / without, others[1] / without, max(peak for column in columns for _, peak in column)
+    return (
+        others[0] / without,
+        others[1] / without,
+        max(peak for column in columns for _, peak in column),
+    )
 
 
 def all_changed(manifest: bytes) -> bytes:

@@ -68,7 +68,10 @@ def main() -> int:
         an hour.
         """,
         f"Goal: at most {MAX_REFUSED_AN_HOUR} refused starts an hour.",
-        table("sites | `Retry-After` | hours | refused starts | requests per site | billed minutes", rows),
+        table(
+            "sites | `Retry-After` | hours | refused starts | requests per site | billed minutes",
+            rows,
+        ),
         f"The 6 hours of a job on GitHub's runners are enough for {most} sites of these.",
         missed=missed,
     )

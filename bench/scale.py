@@ -57,7 +57,9 @@ TOKEN_CHARACTERS: Final = 900
 MAX_JOB_SECONDS: Final = 6 * 3600
 MATRIX_JOBS: Final = 20
 
-LINK: Final = f"https://exports.s3.eu-central-1.amazonaws.com/bundle.tar.gz?X-Amz-Signature={'0' * 274}"
+LINK: Final = (
+    f"https://exports.s3.eu-central-1.amazonaws.com/bundle.tar.gz?X-Amz-Signature={'0' * 274}"
+)
 """A link as long as a presigned one without a session token: 350 characters."""
 ENTRYPOINT: Final = Path(__file__).with_name("measured_entrypoint.py")
 
@@ -89,9 +91,16 @@ class Platform(VirtualPlatform):
 
     def __init__(self, clock: VirtualClock, domains: Sequence[str]) -> None:
         chance = random.Random(1)  # noqa: S311  # not for secrets
-        super().__init__(clock, seconds=lambda _: chance.uniform(0.05, 0.3), keep_requests=False, queue_share=0.05)
+        super().__init__(
+            clock,
+            seconds=lambda _: chance.uniform(0.05, 0.3),
+            keep_requests=False,
+            queue_share=0.05,
+        )
         for domain in domains:
-            self.simulator.plan_export(domain, ExportPlan(seconds=export_seconds(domain), bundle=b""))
+            self.simulator.plan_export(
+                domain, ExportPlan(seconds=export_seconds(domain), bundle=b"")
+            )
         self.simulator.override("make_bundle", lambda bundle: bundle | {"bundleUrl": LINK})
         self._threads_before = threading.active_count() - 1
         self.threads = 0
@@ -107,11 +116,18 @@ class Platform(VirtualPlatform):
 def main() -> int:
     """Measure every step, and write the section."""
     options = options_of(__doc__).parse_args()
-    steps = [(max(domains // 100, 1), most) for domains, most in STEPS] if options.smallest else STEPS
+    steps = (
+        [(max(domains // 100, 1), most) for domains, most in STEPS] if options.smallest else STEPS
+    )
     names = names_of(2 if options.smallest else ALONE)
     # a new process for each step
     with ProcessPoolExecutor(2, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        costs = list(pool.map(cost_of_step, *zip(*((names_of(domains), most) for domains, most in steps), strict=True)))
+        costs = list(
+            pool.map(
+                cost_of_step,
+                *zip(*((names_of(domains), most) for domains, most in steps), strict=True),
+            )
+        )
         alone = pool.submit(requests_alone, names).result()
     return report(costs, alone, on_real_sockets(len(names)))
 
@@ -142,7 +158,9 @@ def cost_of_step(names: Sequence[str], max_parallel: int) -> Cost:
     ended = run_virtually(platform, inputs, idle_seconds=1.0, stream=NoLog())
     if ended.exit_code != 0:
         raise SystemExit(f"the run failed: {ended.outputs}")
-    (peak_kib,) = re.findall(r"(?m)^VmHWM:\s+([0-9]+)", Path("/proc/self/status").read_text())  # proc(5)
+    (peak_kib,) = re.findall(
+        r"(?m)^VmHWM:\s+([0-9]+)", Path("/proc/self/status").read_text()
+    )  # proc(5)
     return Cost(
         domains=len(names),
         max_parallel=max_parallel,
@@ -163,15 +181,36 @@ def requests_alone(names: Sequence[str]) -> list[int]:
 def on_real_sockets(domains: int) -> tuple[float, int, int]:
     """Export domains in parallel on real sockets, with all files; return the peak memory, all requests, and most in a period."""
     names = names_of(domains)
-    with tempfile.TemporaryDirectory(prefix="scale-") as folder, Simulator(export_seconds=2.0, asset_bytes=1 << 18) as platform:
-        inputs = {"base-url": platform.base_url, "admin-key": platform.key, "domain": "\n".join(names)}
-        inputs |= {"max-parallel": str(domains), "bundle-path": "bundles/{domain}.tar.gz", "site-path": "sites/{domain}"}
+    with (
+        tempfile.TemporaryDirectory(prefix="scale-") as folder,
+        Simulator(export_seconds=2.0, asset_bytes=1 << 18) as platform,
+    ):
+        inputs = {
+            "base-url": platform.base_url,
+            "admin-key": platform.key,
+            "domain": "\n".join(names),
+        }
+        inputs |= {
+            "max-parallel": str(domains),
+            "bundle-path": "bundles/{domain}.tar.gz",
+            "site-path": "sites/{domain}",
+        }
         peak_file = Path(folder, "peak")
         env = {"PEAK_MEMORY_FILE": str(peak_file)}
-        run = run_action(inputs, entrypoint=ENTRYPOINT, workspace=Path(folder), env=env, timeout_seconds=MAX_RUN_SECONDS)
-        missing = [name for name in names if not Path(folder, "sites", name, "index.html").is_file()]
+        run = run_action(
+            inputs,
+            entrypoint=ENTRYPOINT,
+            workspace=Path(folder),
+            env=env,
+            timeout_seconds=MAX_RUN_SECONDS,
+        )
+        missing = [
+            name for name in names if not Path(folder, "sites", name, "index.html").is_file()
+        ]
         if run.exit_code != 0 or missing or platform.count("start_export") != domains:
-            raise SystemExit(f"the run failed, and has no site of {missing}:\n{run.stdout}{run.stderr}")
+            raise SystemExit(
+                f"the run failed, and has no site of {missing}:\n{run.stdout}{run.stderr}"
+            )
         times = [request.at for request in platform.requests if request.operation != "download"]
         return int(peak_file.read_text()) / 1024, len(times), most_within(times, PERIOD_SECONDS)
 
@@ -186,8 +225,13 @@ def report(costs: list[Cost], alone: list[int], real: tuple[float, int, int]) ->
     """Write the section."""
     one, *_, ten, hundred = costs
     characters = hundred.results_characters / hundred.domains
-    short, long = (int(MAX_RESULTS_CHARACTERS / (characters + token)) // 10 * 10 for token in (0, TOKEN_CHARACTERS))
-    by_ten, by_hundred = (int(MAX_JOB_SECONDS / (cost.seconds / cost.domains)) // 10 * 10 for cost in (ten, hundred))
+    short, long = (
+        int(MAX_RESULTS_CHARACTERS / (characters + token)) // 10 * 10
+        for token in (0, TOKEN_CHARACTERS)
+    )
+    by_ten, by_hundred = (
+        int(MAX_JOB_SECONDS / (cost.seconds / cost.domains)) // 10 * 10 for cost in (ten, hundred)
+    )
     real_mib, real_requests, most_in_period = real
     rows, matrix_rows, missed = [], [], []
     for cost in costs:
@@ -198,18 +242,36 @@ def report(costs: list[Cost], alone: list[int], real: tuple[float, int, int]) ->
         rows.append(
             f"{step} | {cost.requests / cost.domains:.1f} | {ratio:.2f} | {cost.most_in_a_second} | {memory:.2f} | {cost.threads}"
         )
-        matrix_time = f"{matrix_seconds(cost.domains) / cost.seconds:.2f}" if cost.domains <= 256 else "too many jobs"
-        minutes = sum(math.ceil(export_seconds(name) / 60) for name in names_of(cost.domains)) / math.ceil(cost.seconds / 60)
-        matrix_rows += [f"{step} | {cost.seconds / 3600:.2f} | {matrix_time} | {minutes:.1f}"] if cost.domains > 1 else []
+        matrix_time = (
+            f"{matrix_seconds(cost.domains) / cost.seconds:.2f}"
+            if cost.domains <= 256
+            else "too many jobs"
+        )
+        minutes = sum(
+            math.ceil(export_seconds(name) / 60) for name in names_of(cost.domains)
+        ) / math.ceil(cost.seconds / 60)
+        matrix_rows += (
+            [f"{step} | {cost.seconds / 3600:.2f} | {matrix_time} | {minutes:.1f}"]
+            if cost.domains > 1
+            else []
+        )
         goals = (
             ("requests, ratio to alone", ratio, MAX_REQUESTS),
             ("requests within a second", cost.most_in_a_second, REQUESTS_PER_SECOND),
             ("memory, ratio to one domain", memory, MAX_MEMORY),
             ("threads", cost.threads, cost.max_parallel + EXTRA_THREADS),
         )
-        missed += [f"{cost.domains} domains: {name} {value:.3g}, not {most:g}" for name, value, most in goals if value > most]
+        missed += [
+            f"{cost.domains} domains: {name} {value:.3g}, not {most:g}"
+            for name, value, most in goals
+            if value > most
+        ]
     missed += [f"{real_mib:.1f} MiB on real sockets"] if real_mib > MAX_MIB else []
-    missed += [f"{most_in_period} requests within a period on real sockets"] if most_in_period > MAX_IN_PERIOD else []
+    missed += (
+        [f"{most_in_period} requests within a period on real sockets"]
+        if most_in_period > MAX_IN_PERIOD
+        else []
+    )
     return write_section(
         "## Many domains in one step",
         f"""
@@ -239,7 +301,10 @@ def report(costs: list[Cost], alone: list[int], real: tuple[float, int, int]) ->
         Each step is compared with a matrix of one job per domain, {MATRIX_JOBS} jobs in parallel, as on GitHub's free plan. Its
         time excludes the start of runners and all requests. Minutes are billed minutes: each job's time is rounded up.
         """,
-        table("domains | `max-parallel` | hours of the step | matrix's time / step's | matrix's minutes / step's", matrix_rows),
+        table(
+            "domains | `max-parallel` | hours of the step | matrix's time / step's | matrix's minutes / step's",
+            matrix_rows,
+        ),
         f"""
         In one step, the 6 hours of a job on GitHub's runners are enough for {by_ten:,} domains with 10 in parallel, and for
         {by_hundred:,} with 100. The 1 MB of outputs per job is enough for the `results` of {short:,} domains, or of {long:,} with

@@ -31,7 +31,9 @@ JOBS: Final = 4000
 MEDIAN_SECONDS: Final = 240.0
 BOUNDS_SECONDS: Final = (8.0, 3600.0)
 """Durations of jobs: log-normal with a sigma of 1, within bounds."""
-SETTINGS: Final = WaitSettings(timeout_seconds=7200.0, poll_interval_seconds=1.0, max_poll_interval_seconds=30.0)
+SETTINGS: Final = WaitSettings(
+    timeout_seconds=7200.0, poll_interval_seconds=1.0, max_poll_interval_seconds=30.0
+)
 """The defaults, but a timeout that is longer than any job."""
 
 Shape = Callable[[float], float | None]
@@ -62,7 +64,9 @@ OTHERS: Final[Mapping[str, Pauses]] = {
     "fixed 10 s (the usual curl loop)": lambda: repeat(10.0),
     "fixed 30 s (aws-codebuild-run-build)": lambda: repeat(30.0),
     "15 s, doubling (a common backoff)": lambda: (15.0 * 2**number for number in count()),
-    "5 s, growing to 30 s (a newer actions/deploy-pages)": lambda: (min(5 * 1.5**number, 30.0) for number in count()),
+    "5 s, growing to 30 s (a newer actions/deploy-pages)": lambda: (
+        min(5 * 1.5**number, 30.0) for number in count()
+    ),
 }
 """Pauses of schedules, and where they are used."""
 
@@ -79,13 +83,21 @@ class Figures:
 def main() -> int:
     """Measure all schedules, and write the section."""
     parser = options_of(__doc__)
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write the picture to this SVG file")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="write the picture to this SVG file"
+    )
     options = parser.parse_args()
     if options.plot is not None and find_spec("matplotlib") is None:
         exit_without("matplotlib, which `make .venv/drawing` installs")
     durations = drawn_durations(10 if options.smallest else JOBS)
-    ours = {name: figures(durations, partial(polls_of_the_action, shape=shape)) for name, shape in SHAPES.items()}
-    others = {name: figures(durations, partial(polls_of, pauses=pauses)) for name, pauses in OTHERS.items()}
+    ours = {
+        name: figures(durations, partial(polls_of_the_action, shape=shape))
+        for name, shape in SHAPES.items()
+    }
+    others = {
+        name: figures(durations, partial(polls_of, pauses=pauses))
+        for name, pauses in OTHERS.items()
+    }
     if options.plot is not None:
         draw_plot(options.plot, {name: ours[name] for name in PLOTTED} | others)
     return report(len(durations), ours, others)
@@ -105,7 +117,11 @@ def drawn_durations(jobs: int) -> list[float]:
 def polls_of_the_action(seconds: float, shape: Shape) -> list[float]:
     """Poll a job like the action; return the seconds from its start to each poll, the last after its end."""
     platform = Platform(seconds, shape)
-    poll(Job(mode=Mode.EXPORT, job_id="se_1", started_at=platform.clock.monotonic()), SETTINGS, platform.context)
+    poll(
+        Job(mode=Mode.EXPORT, job_id="se_1", started_at=platform.clock.monotonic()),
+        SETTINGS,
+        platform.context,
+    )
     return platform.polled_at
 
 
@@ -128,7 +144,9 @@ class Platform:
             return ExportJob(status=ExportJob.COMPLETED)
         percent = self._shape(now / self._seconds)
         is_queued = percent is None and self._shape is not silent
-        return ExportJob(status=ExportJob.QUEUED if is_queued else ExportJob.RUNNING, progress=percent)
+        return ExportJob(
+            status=ExportJob.QUEUED if is_queued else ExportJob.RUNNING, progress=percent
+        )
 
 
 def polls_of(seconds: float, pauses: Pauses) -> list[float]:
@@ -143,7 +161,9 @@ def polls_of(seconds: float, pauses: Pauses) -> list[float]:
 def figures(durations: Sequence[float], poll_job: Callable[[float], list[float]]) -> Figures:
     """Return the cost of polling jobs."""
     polls = [poll_job(seconds) for seconds in durations]
-    delays = sorted(polled_at[-1] - seconds for seconds, polled_at in zip(durations, polls, strict=True))
+    delays = sorted(
+        polled_at[-1] - seconds for seconds, polled_at in zip(durations, polls, strict=True)
+    )
     return Figures(
         mean_delay=sum(delays) / len(delays),
         p95_delay=delays[math.ceil(0.95 * len(delays)) - 1],
@@ -181,13 +201,20 @@ def report(jobs: int, ours: dict[str, Figures], others: dict[str, Figures]) -> i
         Goals: for linear, a mean of at most 0.6 s with a third of the requests of fixed 5 s; for convex, 1.3 s with 60 % of them;
         for none, better in all three figures.
         """,
-        table("schedule | mean seconds until the end is seen | 95 % seen within seconds | requests per job", rows),
+        table(
+            "schedule | mean seconds until the end is seen | 95 % seen within seconds | requests per job",
+            rows,
+        ),
         """
         Without progress, no schedule that depends only on the age of such a job is more than 2.6 % better than a regular one in
         both mean and requests (Cauchy's inequality). The end is seen later than with fixed 5 s if progress comes in tens, or if a
         job ends at 60 %, but never later than `max-poll-interval`.
         """,
-        missed=[f"{name} {value:.3f}, the goal is {most:.3f}" for name, value, most in goals if value > most],
+        missed=[
+            f"{name} {value:.3f}, the goal is {most:.3f}"
+            for name, value, most in goals
+            if value > most
+        ],
     )
 
 
@@ -196,25 +223,39 @@ def draw_plot(file: Path, costs: Mapping[str, Figures]) -> None:
     import matplotlib as mpl  # slow to import, and only needed for the picture
 
     mpl.use("svg")
-    mpl.rcParams.update({"svg.hashsalt": "schedules", "svg.fonttype": "none", "font.family": "sans-serif"})
+    mpl.rcParams.update(
+        {"svg.hashsalt": "schedules", "svg.fonttype": "none", "font.family": "sans-serif"}
+    )
     from matplotlib import pyplot
 
-    figure, (above, below) = pyplot.subplots(2, 1, figsize=(8, 7.5), height_ratios=(3, 2), layout="constrained")
+    figure, (above, below) = pyplot.subplots(
+        2, 1, figsize=(8, 7.5), height_ratios=(3, 2), layout="constrained"
+    )
     figure.patch.set_facecolor("white")
     for name, cost in costs.items():
         place = (7, -13) if name in SHAPES else (9, -4) if "growing" in name else (-4, 8)
         color = "tab:blue" if name in SHAPES else "tab:gray"
         above.plot(cost.requests, cost.mean_delay, "o", color=color)
         above.annotate(
-            name.partition(" (")[0], (cost.requests, cost.mean_delay), xytext=place, textcoords="offset points", color=color
+            name.partition(" (")[0],
+            (cost.requests, cost.mean_delay),
+            xytext=place,
+            textcoords="offset points",
+            color=color,
         )
-    above.set(yscale="log", xlabel="requests a job", ylabel="mean delay until the end is seen, in seconds")
+    above.set(
+        yscale="log", xlabel="requests a job", ylabel="mean delay until the end is seen, in seconds"
+    )
     above.set_xlim(0, 1.25 * max(cost.requests for cost in costs.values()))
     above.set_ylim(0.05, 500)
     above.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     above.grid(visible=True, alpha=0.3)
     polled_at = {name: polls_of_the_action(MEDIAN_SECONDS, SHAPES[name]) for name in PLOTTED}
-    fixed = {name.partition(" (")[0]: pauses for name, pauses in OTHERS.items() if name.startswith("fixed")}
+    fixed = {
+        name.partition(" (")[0]: pauses
+        for name, pauses in OTHERS.items()
+        if name.startswith("fixed")
+    }
     polled_at |= {name: polls_of(MEDIAN_SECONDS, pauses) for name, pauses in fixed.items()}
     colors = ["tab:blue" if name in SHAPES else "tab:gray" for name in polled_at]
     below.eventplot([*polled_at.values()], colors=colors, linelengths=0.7)

@@ -53,10 +53,19 @@ def main() -> int:
     """Start both containers in turns, and write the section."""
     options = options_of(__doc__).parse_args()
     need_programs("docker")
-    if subprocess.run(["docker", "version"], capture_output=True, timeout=60, check=False).returncode != 0:  # noqa: S607  # on PATH
+    answered = subprocess.run(
+        ["docker", "version"],  # noqa: S607  # on PATH
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    if answered.returncode != 0:
         exit_without("a container engine that responds")
     with tempfile.TemporaryDirectory(prefix="startup-") as folder, images(Path(folder)) as pair:
-        rounds = [[milliseconds_to_first_request(image) for image in pair] for _ in range(1 if options.smallest else ROUNDS)]
+        rounds = [
+            [milliseconds_to_first_request(image) for image in pair]
+            for _ in range(1 if options.smallest else ROUNDS)
+        ]
     bare, action = zip(*rounds, strict=True)
     more = statistics.median(action) - statistics.median(bare)
     return write_section(
@@ -119,7 +128,10 @@ def milliseconds_to_first_request(image: str) -> float:
     ):
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         runner = Runner(image=image, folder=Path(job))
-        inputs = {"base-url": f"http://127.0.0.1:{server.server_port}", "admin-key": "key-of-the-benchmark"}
+        inputs = {
+            "base-url": f"http://127.0.0.1:{server.server_port}",
+            "admin-key": "key-of-the-benchmark",
+        }
         try:
             began = time.monotonic()
             step = runner.start(inputs | {"domain": "docs.example.com"})

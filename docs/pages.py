@@ -35,7 +35,11 @@ class Page(HTMLParser):
         self.anchors: list[str] = []
         self.alternatives: list[str] = []
         self._heading: str | None = None
-        self.feed(cmarkgfm.markdown_to_html_with_extensions(markdown, Options.CMARK_OPT_UNSAFE, extensions=["table"]))
+        self.feed(
+            cmarkgfm.markdown_to_html_with_extensions(
+                markdown, Options.CMARK_OPT_UNSAFE, extensions=["table"]
+            )
+        )
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collect the attributes, and begin a heading."""
@@ -45,7 +49,9 @@ class Page(HTMLParser):
         if tag == "img":
             self.alternatives.append(found.get("alt", ""))
         self.links += [found[name] for name in ("href", "src") if name in found]
-        self.links += [candidate.split()[0] for candidate in found.get("srcset", "").split(",") if candidate]
+        self.links += [
+            candidate.split()[0] for candidate in found.get("srcset", "").split(",") if candidate
+        ]
         self.anchors += [found[name] for name in ("id", "name") if name in found]
 
     def handle_data(self, data: str) -> None:
@@ -57,7 +63,10 @@ class Page(HTMLParser):
         """End a heading, with the anchor that GitHub gives it."""
         if self._heading is not None and re.fullmatch("h[1-6]", tag):
             anchor = re.sub(r"[^\w\- ]", "", self._heading.lower()).replace(" ", "-")
-            same = sum(re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", other) is not None for other in self.anchors)
+            same = sum(
+                re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", other) is not None
+                for other in self.anchors
+            )
             self.anchors.append(f"{anchor}-{same}" if same else anchor)
             self._heading = None
 
@@ -65,14 +74,24 @@ class Page(HTMLParser):
 def markdown_pages() -> Iterator[Path]:
     """Yield the Markdown pages of the repository, not those of installed packages."""
     for folder, folders, files in os.walk(ROOT):
-        folders[:] = [name for name in folders if name == ".github" or not name.startswith((".", "node_modules"))]
+        folders[:] = [
+            name
+            for name in folders
+            if name == ".github" or not name.startswith((".", "node_modules"))
+        ]
         yield from (Path(folder, name) for name in files if name.endswith(".md"))
 
 
 def readme_workflows() -> dict[str, str]:
     """Return the README's complete workflows, by names of files, with a variable in place of the API's address."""
-    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL)
-    complete = [block.replace("https://api.example.com", "${{ vars.DOCS_API_URL }}") for block in blocks if "\njobs:" in block]
+    blocks = re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL
+    )
+    complete = [
+        block.replace("https://api.example.com", "${{ vars.DOCS_API_URL }}")
+        for block in blocks
+        if "\njobs:" in block
+    ]
     return {f"readme-{next(iter(yaml.safe_load(block)['jobs']))}.yml": block for block in complete}
 
 
@@ -84,7 +103,9 @@ def blocks_of(page: str, heading: str, language: str) -> list[str]:
 
 def block_outside(heading: str, language: str) -> str:
     """Return the first code block of a language below a heading of the page about other systems than GitHub Actions."""
-    return blocks_of((ROOT / "docs" / "outside-github-actions.md").read_text("utf-8"), f"## {heading}", language)[0]
+    return blocks_of(
+        (ROOT / "docs" / "outside-github-actions.md").read_text("utf-8"), f"## {heading}", language
+    )[0]
 
 
 def findings(file: Path, markdown: str) -> Iterator[str]:
@@ -100,7 +121,10 @@ def findings(file: Path, markdown: str) -> Iterator[str]:
 def problem_of(file: Path, page: Page, target: str) -> str | None:
     """Return what is wrong with the target of a link, if anything is. Other sites are not requested."""
     if found := re.fullmatch(rf"{ADDRESS}(?:/(?:blob|tree)/main/|(?=#))(.+)", target):
-        file, target = ROOT / "README.md", found[1] if found[1][0] != "#" else f"README.md{found[1]}"
+        file, target = (
+            ROOT / "README.md",
+            found[1] if found[1][0] != "#" else f"README.md{found[1]}",
+        )
     parts = urlsplit(target)
     if parts.scheme:
         is_loopback = parts.hostname in {"localhost", "127.0.0.1", "::1"}
@@ -119,7 +143,9 @@ def all_findings() -> Iterator[str]:
     for page in sorted(markdown_pages()):
         yield from findings(page, page.read_text("utf-8"))
     for form in sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")):
-        yield from findings(form, re.sub(rf"({ADDRESS}[^\s)\"]*)", r"<\1>", form.read_text("utf-8")))
+        yield from findings(
+            form, re.sub(rf"({ADDRESS}[^\s)\"]*)", r"<\1>", form.read_text("utf-8"))
+        )
     if (count := word_counts()["README.md"]) > README_MAX_WORDS:
         yield f"README.md: has {count:,} words; the maximum is {README_MAX_WORDS:,}"
 

@@ -14,9 +14,17 @@ PAGE: Final = ROOT / "docs" / "reference.md"
 def page() -> str:
     """Return the page with the tables as action.yml has them."""
     action: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
-    inputs = [[f"`{name}`", _default(about), *described(about["description"])] for name, about in action["inputs"].items()]
-    outputs = [[f"`{name}`", described(about["description"])[1]] for name, about in action["outputs"].items()]
-    text = with_table(PAGE.read_text("utf-8"), "Inputs", [["input", "default", "in mode", "meaning"], *inputs])
+    inputs = [
+        [f"`{name}`", _default(about), *described(about["description"])]
+        for name, about in action["inputs"].items()
+    ]
+    outputs = [
+        [f"`{name}`", described(about["description"])[1]]
+        for name, about in action["outputs"].items()
+    ]
+    text = with_table(
+        PAGE.read_text("utf-8"), "Inputs", [["input", "default", "in mode", "meaning"], *inputs]
+    )
     return with_table(text, "Outputs", [["output", "meaning"], *outputs])
 
 
@@ -46,7 +54,9 @@ def described(description: str) -> tuple[str, str]:
     if start and not re.search("Modes? `", text[start.end() :]):
         text = text[start.end()].upper() + text[start.end() + 1 :]
     else:
-        modes = ", ".join(dict.fromkeys(re.findall(r"`(\w+)`", " ".join(re.findall(r"Modes? (`[^:]*): ", text)))))
+        modes = ", ".join(
+            dict.fromkeys(re.findall(r"`(\w+)`", " ".join(re.findall(r"Modes? (`[^:]*): ", text))))
+        )
     linked = re.sub(r"docs/([\w-]+)\.md(#([\w-]+))?", _link, text).replace("|", r"\|")
     return modes, linked.replace("(reference.md#", "(#")
 

@@ -25,7 +25,9 @@ def parse_version(text: str) -> str:
     """Return a version that releases can have. Raises ArgumentTypeError for any other text, such as a tag."""
     number = "(?:0|[1-9][0-9]*)"
     if not re.fullmatch(rf"{number}\.{number}\.{number}(?:-rc\.{number})?", text):
-        message = f"{text!r} is not a version. Write 1.2.3, or 1.2.3-rc.1 for a prerelease, without a v."
+        message = (
+            f"{text!r} is not a version. Write 1.2.3, or 1.2.3-rc.1 for a prerelease, without a v."
+        )
         raise argparse.ArgumentTypeError(message)
     return text
 
@@ -56,7 +58,9 @@ def check_release(version: str, *, made: str | None = None, ask_github: bool = F
 def mistakes_in_files(version: str) -> Iterator[str]:
     """Yield what is wrong in the files of HEAD, and what to do."""
     for path in ("pyproject.toml", PACKAGE):
-        found = re.search(r'^(?:version|__version__: Final) = "(.*)"$', file_of_head(path), re.MULTILINE)
+        found = re.search(
+            r'^(?:version|__version__: Final) = "(.*)"$', file_of_head(path), re.MULTILINE
+        )
         if found is None or found[1] != version:
             yield f"{path} has version {found and found[1]}. Release that version, or change it to {version} on main."
     if not changelog_section(version):
@@ -69,7 +73,10 @@ def mistakes_in_git(version: str, made: str | None) -> Iterator[str]:
     """Yield what is wrong with the work tree, the tip of main, the tag and the branch, and what to do."""
     if changed := [line[3:] for line in run("git", "status", "--porcelain").splitlines()]:
         yield f"Files are not committed: {', '.join(changed)}. Commit or remove them."
-    head, refs = git("rev-parse", "HEAD"), {"tag": f"refs/tags/v{version}", "branch": f"refs/heads/release/v{version}"}
+    head, refs = (
+        git("rev-parse", "HEAD"),
+        {"tag": f"refs/tags/v{version}", "branch": f"refs/heads/release/v{version}"},
+    )
     in_the_way = ("refs/heads/release", f"{refs['branch']}/*")
     lines = git("ls-remote", "origin", "refs/heads/main", *refs.values(), *in_the_way).splitlines()
     origin = {name: commit for commit, name in (line.split() for line in lines)}
@@ -95,7 +102,13 @@ def mistakes_in_git(version: str, made: str | None) -> Iterator[str]:
 def mistakes_in_ci() -> Iterator[str]:
     """Yield why HEAD has not passed CI on main, by its newest run, and what to do."""
     head = git("rev-parse", "HEAD")
-    options = ("--workflow=ci.yml", "--branch=main", f"--commit={head}", "--limit=1", "--json=status,conclusion,url")
+    options = (
+        "--workflow=ci.yml",
+        "--branch=main",
+        f"--commit={head}",
+        "--limit=1",
+        "--json=status,conclusion,url",
+    )
     runs = json.loads(run("gh", "run", "list", *options))
     if not runs:
         yield f"CI has not run on {head}. Start it, and release when it has passed: gh workflow run ci.yml."
@@ -108,7 +121,9 @@ def mistakes_in_ci() -> Iterator[str]:
 def changelog_section(version: str) -> str:
     """Return the changes of a version, or an empty text if there is no section with a date."""
     heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
-    found = re.search(rf"{heading}(.*?)(?=^## |\Z)", file_of_head("CHANGELOG.md"), re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"{heading}(.*?)(?=^## |\Z)", file_of_head("CHANGELOG.md"), re.MULTILINE | re.DOTALL
+    )
     return found[1].strip() if found else ""
 
 
@@ -124,13 +139,26 @@ def make_commit(version: str, image: str) -> str:
     """
     before = file_of_head("action.yml")
     if DOCKERFILE_LINE not in before:
-        raise ReleaseError("action.yml does not have the line “  image: Dockerfile”. Start from main.")
+        raise ReleaseError(
+            "action.yml does not have the line “  image: Dockerfile”. Start from main."
+        )
     pinned = before.replace(DOCKERFILE_LINE, f"\n  image: docker://{image} # v{version}\n")
-    old, new = git("rev-parse", "HEAD:action.yml"), git("hash-object", "-w", "--stdin", stdin=pinned)
+    old, new = (
+        git("rev-parse", "HEAD:action.yml"),
+        git("hash-object", "-w", "--stdin", stdin=pinned),
+    )
     entries = git("ls-tree", "HEAD").replace(f"{old}\taction.yml", f"{new}\taction.yml")
     tree = git("mktree", stdin=f"{entries}\n")
-    fixed = {"NAME": "github-actions[bot]", "EMAIL": GITHUB_ACTIONS_EMAIL, "DATE": git("show", "--no-patch", "--format=%cI")}
-    identity = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in fixed.items()}
+    fixed = {
+        "NAME": "github-actions[bot]",
+        "EMAIL": GITHUB_ACTIONS_EMAIL,
+        "DATE": git("show", "--no-patch", "--format=%cI"),
+    }
+    identity = {
+        f"GIT_{role}_{key}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for key, value in fixed.items()
+    }
     message = f"Release v{version}\n\nOnly action.yml changes: it names the published image by its digest.\n"
     return git("commit-tree", tree, "-p", "HEAD", stdin=message, env=identity)
 
@@ -182,35 +210,72 @@ def print_major_tag(version: str, published_tags: list[str]) -> None:
     if version == newest:
         print(major_tag)
     else:
-        print(f"{major_tag} does not move to {version}: the newest published release of this line is {newest}.", file=sys.stderr)
+        print(
+            f"{major_tag} does not move to {version}: the newest published release of this line is {newest}.",
+            file=sys.stderr,
+        )
 
 
 def dry_run(version: str) -> None:
     """Check a release, and print the change of action.yml and the notes. No branch, tag or file is changed."""
     check_release(version)
-    print("The result of CI was not checked. The digest below is a placeholder: in a release, the build determines it.\n")
+    print(
+        "The result of CI was not checked. The digest below is a placeholder: in a release, the build determines it.\n"
+    )
     print(git("diff", "HEAD", make_commit(version, DRY_RUN_IMAGE)), end="\n\n")
     print(release_notes(version, DRY_RUN_IMAGE, DRY_RUN_REPOSITORY))
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    made = argparse.ArgumentParser(prog="python -m release", description="Parts of a release. RELEASING.md explains them.")
+    made = argparse.ArgumentParser(
+        prog="python -m release", description="Parts of a release. RELEASING.md explains them."
+    )
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    check = commands.add_parser("check", help="check that HEAD can be released, and report all mistakes together")
-    check.add_argument("--github", action="store_true", help="also ask GitHub, with gh, whether CI passed on HEAD")
-    check.add_argument("--made", metavar="COMMIT", help="the commit of `tag`, which the version's tag may name already")
-    tag = commands.add_parser("tag", help="commit action.yml with the published image, tag the commit, and print it")
+    check = commands.add_parser(
+        "check", help="check that HEAD can be released, and report all mistakes together"
+    )
+    check.add_argument(
+        "--github", action="store_true", help="also ask GitHub, with gh, whether CI passed on HEAD"
+    )
+    check.add_argument(
+        "--made",
+        metavar="COMMIT",
+        help="the commit of `tag`, which the version's tag may name already",
+    )
+    tag = commands.add_parser(
+        "tag", help="commit action.yml with the published image, tag the commit, and print it"
+    )
     notes = commands.add_parser("notes", help="print the release notes")
     for command in (tag, notes):
-        command.add_argument("--image", required=True, type=parse_image, metavar="NAME@DIGEST", help="the published image")
-    major = commands.add_parser("major", help="print the major tag if it moves to VERSION; reads the published tags from stdin")
-    published = commands.add_parser("published", help="check images, base image and packages of the published releases")
+        command.add_argument(
+            "--image",
+            required=True,
+            type=parse_image,
+            metavar="NAME@DIGEST",
+            help="the published image",
+        )
+    major = commands.add_parser(
+        "major",
+        help="print the major tag if it moves to VERSION; reads the published tags from stdin",
+    )
+    published = commands.add_parser(
+        "published", help="check images, base image and packages of the published releases"
+    )
     for command in (notes, published):
-        command.add_argument("--repository", required=True, metavar="OWNER/NAME", help="where the image is built")
-    rehearsed = commands.add_parser("dry-run", help="print the checks, the change of action.yml and the notes; change nothing")
+        command.add_argument(
+            "--repository", required=True, metavar="OWNER/NAME", help="where the image is built"
+        )
+    rehearsed = commands.add_parser(
+        "dry-run", help="print the checks, the change of action.yml and the notes; change nothing"
+    )
     for command in (check, tag, notes, major, rehearsed):
-        command.add_argument("version", type=parse_version, metavar="VERSION", help="1.2.3, or 1.2.3-rc.1 for a prerelease")
+        command.add_argument(
+            "version",
+            type=parse_version,
+            metavar="VERSION",
+            help="1.2.3, or 1.2.3-rc.1 for a prerelease",
+        )
     return made
 
 

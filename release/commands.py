@@ -12,7 +12,15 @@ class ReleaseError(Exception):
 def run(*command: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> str:
     """Run a program and return its output. Raises ReleaseError with the program's own message if it fails."""
     variables = {**os.environ, **(env or {})}
-    done = subprocess.run(command, input=stdin, env=variables, capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(
+        command,
+        input=stdin,
+        env=variables,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if done.returncode:
         raise ReleaseError(f"{command[0]} {command[1]} failed: {done.stderr.strip()}")
     return done.stdout

@@ -25,7 +25,11 @@ def check_published(repository: str) -> None:
         print("There is no published release of a version yet.")
         return
     newest = newest_release(tags)
-    looks = [(old_base, newest), (vulnerable_packages, newest), *((image_that_cannot_be_pulled, tag) for tag in tags)]
+    looks = [
+        (old_base, newest),
+        (vulnerable_packages, newest),
+        *((image_that_cannot_be_pulled, tag) for tag in tags),
+    ]
     findings: set[str] = set()
     for look, tag in looks:
         for finding in findings_of(look, tag):
@@ -34,7 +38,9 @@ def check_published(repository: str) -> None:
             findings.add(finding)
     if findings:
         raise ReleaseError(f"Findings: {len(findings)}. Each line above says what to do.")
-    print(f"Every image can be pulled, and {newest} has the newest base image and no package with a known vulnerability.")
+    print(
+        f"Every image can be pulled, and {newest} has the newest base image and no package with a known vulnerability."
+    )
 
 
 def findings_of(look: Callable[[str], Iterator[str]], tag: str) -> Iterator[str]:
@@ -48,13 +54,17 @@ def findings_of(look: Callable[[str], Iterator[str]], tag: str) -> Iterator[str]
 def published_tags(repository: str) -> list[str]:
     """Return the tags of all published releases of a repository. Only versions, in case a release was made for `v1`."""
     releases = f"repos/{repository}/releases?per_page=100"
-    tags = run("gh", "api", "--paginate", releases, "--jq", ".[] | select(.draft | not) | .tag_name").split()
+    tags = run(
+        "gh", "api", "--paginate", releases, "--jq", ".[] | select(.draft | not) | .tag_name"
+    ).split()
     return [tag for tag in tags if re.fullmatch(r"v\d+\.\d+\.\d+(-rc\.\d+)?", tag)]
 
 
 def newest_release(tags: list[str]) -> str:
     """Return the tag of the highest version, and of a prerelease only if there is nothing else."""
-    return max(tags, key=lambda tag: ("-" not in tag, [int(number) for number in re.findall(r"\d+", tag)]))
+    return max(
+        tags, key=lambda tag: ("-" not in tag, [int(number) for number in re.findall(r"\d+", tag)])
+    )
 
 
 def image_of(tag: str) -> str:
@@ -62,7 +72,9 @@ def image_of(tag: str) -> str:
     line = rf"^  image: docker://(\S+@sha256:[0-9a-f]{{64}}) # {re.escape(tag)}$"
     found = re.search(line, run("git", "show", f"{tag}:action.yml"), re.MULTILINE)
     if found is None:
-        raise ReleaseError(f"action.yml at {tag} names no published image. Delete the release if release.yml has not made it")
+        raise ReleaseError(
+            f"action.yml at {tag} names no published image. Delete the release if release.yml has not made it"
+        )
     return found[1]
 
 
@@ -71,7 +83,16 @@ def image_that_cannot_be_pulled(tag: str) -> Iterator[str]:
     image = image_of(tag)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            run("skopeo", "copy", "--all", "--quiet", "--retry-times=3", "--src-no-creds", f"docker://{image}", f"dir:{folder}")
+            run(
+                "skopeo",
+                "copy",
+                "--all",
+                "--quiet",
+                "--retry-times=3",
+                "--src-no-creds",
+                f"docker://{image}",
+                f"dir:{folder}",
+            )
         except ReleaseError as error:
             yield (
                 f"{tag}: `{image}` cannot be pulled without credentials: {reason(error)}. Make the package public if it is "
@@ -103,9 +124,21 @@ def vulnerable_packages(tag: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         locked, report = Path(folder, "image.txt"), Path(folder, "report.json")
         locked.write_text(run("git", "show", f"{tag}:requirements/image.txt"))
-        options = ("--strict", "--require-hashes", "--disable-pip", "--progress-spinner=off", "--vulnerability-service=osv")
+        options = (
+            "--strict",
+            "--require-hashes",
+            "--disable-pip",
+            "--progress-spinner=off",
+            "--vulnerability-service=osv",
+        )
         try:
-            run("pip-audit", *options, f"--requirement={locked}", "--format=json", f"--output={report}")
+            run(
+                "pip-audit",
+                *options,
+                f"--requirement={locked}",
+                "--format=json",
+                f"--output={report}",
+            )
         except ReleaseError:
             # it fails in the same way for a vulnerability, but then it has written the report
             if not report.exists():

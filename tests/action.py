@@ -62,31 +62,48 @@ class Action:
         self.form = BY_DOMAIN
         self.constants: dict[str, float] = {}
 
-    def run(self, platform: Platform, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
+    def run(
+        self, platform: Platform, *, env: Mapping[str, str] | None = None, **inputs: str
+    ) -> Ended:
         """Run to the end in the test's process. Without sockets, the virtual clock moves; with them, only pauses take no time."""
         with (
             other_constants(self.constants),
             mock.patch.dict(os.environ, env or {}, clear=True),
             contextlib.chdir(self.workspace),
         ):
-            return run_in_process(self._inputs(platform, inputs), platform, workspace=self.workspace, env=env, debug=self.debug)
+            return run_in_process(
+                self._inputs(platform, inputs),
+                platform,
+                workspace=self.workspace,
+                env=env,
+                debug=self.debug,
+            )
 
-    def export(self, platform: Platform, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
+    def export(
+        self, platform: Platform, *, env: Mapping[str, str] | None = None, **inputs: str
+    ) -> Ended:
         """Run an export of `docs.example.com`, or of the inputs' domain, to the end in the test's process."""
         return self.run(platform, env=env, **{"domain": "docs.example.com", **inputs})
 
-    def start(self, platform: Simulator | str, *, env: Mapping[str, str] | None = None, **inputs: str) -> StartedAction:
+    def start(
+        self, platform: Simulator | str, *, env: Mapping[str, str] | None = None, **inputs: str
+    ) -> StartedAction:
         """Start a separate process. Leaving `with` ends it if it is still running."""
         return start_action(
             self._inputs(platform, inputs),
             entrypoint=self._entrypoint_with_constants() if self.constants else self.entrypoint,
             workspace=self.workspace,
             python=self.python,
-            env={**({} if isinstance(platform, str) else {"GITHUB_API_URL": platform.github_url}), **(env or {})},
+            env={
+                **({} if isinstance(platform, str) else {"GITHUB_API_URL": platform.github_url}),
+                **(env or {}),
+            },
             debug=self.debug,
         )
 
-    def run_process(self, platform: Simulator | str, *, env: Mapping[str, str] | None = None, **inputs: str) -> Ended:
+    def run_process(
+        self, platform: Simulator | str, *, env: Mapping[str, str] | None = None, **inputs: str
+    ) -> Ended:
         """Run to the end in a separate process."""
         with self.start(platform, env=env, **inputs) as running:
             return ended_of(running.collect())
@@ -94,13 +111,17 @@ class Action:
     def _entrypoint_with_constants(self) -> Path:
         statements = "".join(
             f"    import docs_platform_action.{module}; docs_platform_action.{module}.{constant} = {value!r}\n"
-            for (module, _, constant), value in ((name.rpartition("."), value) for name, value in self.constants.items())
+            for (module, _, constant), value in (
+                (name.rpartition("."), value) for name, value in self.constants.items()
+            )
         )
         text, late = self.entrypoint.read_text(), "    return main(signal_handler, clock)\n"
         assert text.count(late) == 1
         file = self.workspace.parent / "entrypoint.py"
         file.write_text(text.replace(late, f"{statements}{late}"))
-        file.with_name("action.yml").write_text(ENTRYPOINT.with_name("action.yml").read_text())  # its defaults
+        file.with_name("action.yml").write_text(
+            ENTRYPOINT.with_name("action.yml").read_text()
+        )  # its defaults
         return file
 
     def _inputs(self, platform: Platform, inputs: Inputs) -> dict[str, str]:
@@ -126,7 +147,14 @@ def run_virtually(
     with tempfile.TemporaryDirectory(prefix="virtual-run-") as folder:
         for name, content in files.items():
             Path(folder, name).write_bytes(content)
-        return run_in_process(given, platform, workspace=Path(folder), seed=seed, idle_seconds=idle_seconds, stream=stream)
+        return run_in_process(
+            given,
+            platform,
+            workspace=Path(folder),
+            seed=seed,
+            idle_seconds=idle_seconds,
+            stream=stream,
+        )
 
 
 def run_in_process(
@@ -149,13 +177,19 @@ def run_in_process(
     with (
         tempfile.TemporaryDirectory(prefix="action-run-") as temporary,
         contextlib.redirect_stderr(io.StringIO()) as stderr,
-        in_virtual_time(platform, seed) if isinstance(platform, VirtualPlatform) else contextlib.nullcontext(),
+        in_virtual_time(platform, seed)
+        if isinstance(platform, VirtualPlatform)
+        else contextlib.nullcontext(),
     ):
         folder = Path(temporary)
-        environment = runner_environment(inputs=given, folder=folder, workspace=workspace, debug=debug)
+        environment = runner_environment(
+            inputs=given, folder=folder, workspace=workspace, debug=debug
+        )
         if not isinstance(platform, str):
             environment["GITHUB_API_URL"] = (
-                platform.simulator.github_url if isinstance(platform, VirtualPlatform) else platform.github_url
+                platform.simulator.github_url
+                if isinstance(platform, VirtualPlatform)
+                else platform.github_url
             )
         environment |= env or {}
         exit_code = main.run(environment, output, handler, clock)
@@ -193,8 +227,12 @@ def in_virtual_time(platform: VirtualPlatform, seed: int) -> Iterator[None]:
     random.seed(seed)
     with (
         mock.patch.object(main, "Transport", return_value=platform),
-        mock.patch.object(main, "create_ssl_context", return_value=None),  # reading all authorities takes longer than a run
-        mock.patch.object(runner, "threading", SimpleNamespace(Lock=threading.Lock, Thread=platform.clock.Thread)),
+        mock.patch.object(
+            main, "create_ssl_context", return_value=None
+        ),  # reading all authorities takes longer than a run
+        mock.patch.object(
+            runner, "threading", SimpleNamespace(Lock=threading.Lock, Thread=platform.clock.Thread)
+        ),
     ):
         try:
             yield
@@ -208,7 +246,11 @@ def other_constants(values: Mapping[str, float]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name, value in values.items():
             module, _, constant = name.rpartition(".")
-            stack.enter_context(mock.patch.object(importlib.import_module(f"docs_platform_action.{module}"), constant, value))
+            stack.enter_context(
+                mock.patch.object(
+                    importlib.import_module(f"docs_platform_action.{module}"), constant, value
+                )
+            )
         yield
 
 

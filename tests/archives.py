@@ -26,7 +26,11 @@ class Site:
 
 
 SMALL_SITE: Final = Site(
-    files={"index.html": b"<h1>Docs</h1>", "guide/start.html": b"<p>Start</p>" * 50, "guide/empty.txt": b""},
+    files={
+        "index.html": b"<h1>Docs</h1>",
+        "guide/start.html": b"<p>Start</p>" * 50,
+        "guide/empty.txt": b"",
+    },
     folders=["assets"],
     links={"latest": "guide", "guide/home.html": "../index.html"},
 )
@@ -79,12 +83,23 @@ KINDS: Final[Mapping[str, Callable[[Site], bytes]]] = {
 """Every supported kind, as a function that packs a site."""
 
 
-def entry(name: bytes, content: bytes = b"", *, type_: bytes = b"0", target: bytes = b"", size: int | None = None) -> bytes:
+def entry(
+    name: bytes,
+    content: bytes = b"",
+    *,
+    type_: bytes = b"0",
+    target: bytes = b"",
+    size: int | None = None,
+) -> bytes:
     """Make a tar entry with its content, and with its true size unless another one is given."""
     found = tarfile.TarInfo(name.decode("utf-8", "surrogateescape"))
     found.type, found.linkname = type_, target.decode("utf-8", "surrogateescape")
     found.size = len(content) if size is None else size
-    return found.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape") + content + bytes(-len(content) % tarfile.BLOCKSIZE)
+    return (
+        found.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+        + content
+        + bytes(-len(content) % tarfile.BLOCKSIZE)
+    )
 
 
 def extended_entry(**records: str) -> bytes:
@@ -135,7 +150,9 @@ def zip_of(*entries: Zipped) -> bytes:
             *(0, 0, 0, item.mode << 16 | item.attributes, offset),
         )
         directory += item.name + item.extra
-    return bytes(archive + directory) + zip_end(len(entries), directory=len(directory), start=len(archive))
+    return bytes(archive + directory) + zip_end(
+        len(entries), directory=len(directory), start=len(archive)
+    )
 
 
 def zip_end(count: int, *, directory: int, start: int) -> bytes:

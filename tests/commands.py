@@ -15,13 +15,25 @@ from typing import Final
 STOP: Final = "stop-commands"
 KNOWN: Final = frozenset(
     {
-        *("add-mask", "add-matcher", "add-path", "debug", "echo", "endgroup", "error", "group", "internal-set-repo-path"),
+        *(
+            "add-mask",
+            "add-matcher",
+            "add-path",
+            "debug",
+            "echo",
+            "endgroup",
+            "error",
+            "group",
+            "internal-set-repo-path",
+        ),
         *("notice", "remove-matcher", "save-state", "set-env", "set-output", STOP, "warning"),
     }
 )
 """All commands that any version of the runner knows or knew."""
 
-IGNORABLE: Final = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+IGNORABLE: Final = (
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
 """Invisible letters and marks (source: Unicode, Default_Ignorable_Code_Point; formatting characters are a category)."""
 
 _DATA = (("%0D", "\r"), ("%0A", "\n"), ("%25", "%"))
@@ -72,8 +84,12 @@ def _command_in(line: str, names: set[str]) -> Command | None:
                 name, _, properties = found[1].partition(" ")
                 if name.lower() in names:
                     pairs = (pair.partition("=") for pair in properties.strip().split(separator))
-                    decoded = {key: _decoded(text, of_properties) for key, _, text in pairs if key and text}
-                    return Command(name=name, properties=decoded, value=_decoded(found[2], of_values))
+                    decoded = {
+                        key: _decoded(text, of_properties) for key, _, text in pairs if key and text
+                    }
+                    return Command(
+                        name=name, properties=decoded, value=_decoded(found[2], of_values)
+                    )
     return None
 
 
@@ -82,7 +98,11 @@ def _visible(line: str) -> str:
     shaped = re.sub(IGNORABLE, "", line)
     if shaped.isprintable():
         return shaped
-    return "".join(character for character in shaped if character == "\t" or not unicodedata.category(character).startswith("C"))
+    return "".join(
+        character
+        for character in shaped
+        if character == "\t" or not unicodedata.category(character).startswith("C")
+    )
 
 
 def _decoded(text: str, escapes: Iterable[tuple[str, str]]) -> str:

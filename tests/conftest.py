@@ -45,7 +45,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with the longest tests if there are several workers; a single process keeps the order of the files' names."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: next((n for n, path in enumerate(LONGEST) if item.nodeid.startswith(path)), len(LONGEST)))
+        items.sort(
+            key=lambda item: next(
+                (n for n, path in enumerate(LONGEST) if item.nodeid.startswith(path)), len(LONGEST)
+            )
+        )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

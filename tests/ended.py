@@ -25,7 +25,9 @@ class Ended(ActionRun):
     def commands(self) -> list[Command]:
         """The commands that the runner would execute, except the mask of the key, with which every run begins."""
         found = commands_in(self.stdout, self.stderr)
-        return [command for command in found if (command.name, command.value) != ("add-mask", self.key)]
+        return [
+            command for command in found if (command.name, command.value) != ("add-mask", self.key)
+        ]
 
     @property
     def errors(self) -> list[str]:

@@ -29,7 +29,16 @@ JOB_IMAGE = "act-job:latest"
 BUILT_BY_ACT = ("act-dockeraction:latest", "act-owner-docs-platform-action-v1-dockeraction:latest")
 """act's names for the images of `uses: ./` and of the published action."""
 PUBLISHED = (
-    *(".dockerignore", "Dockerfile", "LICENSE", "Makefile", "README.md", "action.yml", "entrypoint.py", "pyproject.toml"),
+    *(
+        ".dockerignore",
+        "Dockerfile",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "action.yml",
+        "entrypoint.py",
+        "pyproject.toml",
+    ),
     *("requirements", "src"),
 )
 """The files that are published as the action, including the simulator, so that tests can check that it stays out of the image."""
@@ -38,7 +47,9 @@ PUBLISHED = (
 def need_engine(what: str) -> None:
     """Skip if no container engine responds, or fail if one is required."""
     if problem := _engine_problem():
-        skip_or_fail(f"{what} need a container engine ({problem}). Start Docker or set DOCKER_HOST; `docker info` must succeed.")
+        skip_or_fail(
+            f"{what} need a container engine ({problem}). Start Docker or set DOCKER_HOST; `docker info` must succeed."
+        )
 
 
 def need_act() -> str:
@@ -50,7 +61,9 @@ def need_installed(program: str, what: str) -> str:
     """Return the path of a program of the development dependencies; skip if it is missing, or fail if it is required."""
     found = shutil.which(program, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if found is None:
-        skip_or_fail(f"{what} need {program}, which `make .venv/installed` puts into the virtual environment.")
+        skip_or_fail(
+            f"{what} need {program}, which `make .venv/installed` puts into the virtual environment."
+        )
     return found
 
 
@@ -73,7 +86,11 @@ def copy_action(target: Path) -> Path:
     target.mkdir(parents=True, exist_ok=True)
     for name in PUBLISHED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+            shutil.copytree(
+                ROOT / name,
+                target / name,
+                ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"),
+            )
         else:
             shutil.copy(ROOT / name, target / name)
     return target
@@ -87,7 +104,13 @@ def temporary_tag() -> str:
 def build_image(tag: str, context: Path | IO[bytes], *arguments: str) -> None:
     """Build an image from a folder or an archive, with build arguments such as `NAME=value`, unless its name exists."""
     # the only network that every supported engine has
-    command = ["build", "--network=host", "--tag", tag, *(f"--build-arg={argument}" for argument in arguments)]
+    command = [
+        "build",
+        "--network=host",
+        "--tag",
+        tag,
+        *(f"--build-arg={argument}" for argument in arguments),
+    ]
     source, stdin = (str(context), None) if isinstance(context, Path) else ("-", context)
     USED.touch()
     with locked_images():
@@ -124,7 +147,9 @@ def remove_what_this_run_left() -> None:
 
 def images_of(reference: str) -> list[str]:
     """Return the names of the images that match a pattern."""
-    return docker("image", "ls", "--filter", f"reference={reference}", "--format", "{{.Repository}}:{{.Tag}}").split()
+    return docker(
+        "image", "ls", "--filter", f"reference={reference}", "--format", "{{.Repository}}:{{.Tag}}"
+    ).split()
 
 
 @contextmanager
@@ -165,9 +190,15 @@ def examples_job_image() -> str:
         return EXAMPLES_JOB_IMAGE
     with tempfile.TemporaryDirectory() as folder:
         context = Path(folder)
-        for name in ("requirements/examples.txt", "tests/workflow/chart", "tests/workflow/job-image"):
+        for name in (
+            "requirements/examples.txt",
+            "tests/workflow/chart",
+            "tests/workflow/job-image",
+        ):
             (context / name).parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, context / name)
+            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(
+                ROOT / name, context / name
+            )
         for name in node_packages("linkinator"):
             shutil.copytree(ROOT / "tests" / "node_modules" / name, context / "node_modules" / name)
         dockerfile = (ROOT / "tests" / "workflow" / "job-image" / "examples.Dockerfile").read_text()
@@ -188,8 +219,14 @@ def node_packages(name: str) -> set[str]:
     while pending:
         if (package := pending.pop()) not in found:
             found.add(package)
-            folders = [path for path in locked if re.match(rf"node_modules/{re.escape(package)}(/node_modules/|$)", path)]
-            pending += [needed for path in folders for needed in locked[path].get("dependencies", {})]
+            folders = [
+                path
+                for path in locked
+                if re.match(rf"node_modules/{re.escape(package)}(/node_modules/|$)", path)
+            ]
+            pending += [
+                needed for path in folders for needed in locked[path].get("dependencies", {})
+            ]
     return {package for package in found if f"node_modules/{package}" in locked}
 
 
@@ -202,18 +239,29 @@ def remove_containers(condition: str) -> None:
     """Remove the containers that meet a condition, such as `name=…`."""
     for container in docker("ps", "--all", "--quiet", "--filter", condition).split():
         # may fail: because of --rm, or of act, which a signal has stopped, the engine may already be removing the container
-        subprocess.run(["docker", "rm", "--force", "--volumes", container], capture_output=True, timeout=60, check=False)
+        subprocess.run(
+            ["docker", "rm", "--force", "--volumes", container],
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
 
 
 @functools.cache
 def _engine_problem() -> str | None:
     try:
-        done = subprocess.run(["docker", "version"], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(
+            ["docker", "version"], capture_output=True, text=True, timeout=30, check=False
+        )
     except FileNotFoundError:
         return "there is no docker command"
     except subprocess.TimeoutExpired:
         return "the engine did not respond within 30 s"
-    return (done.stderr.strip() or "docker version failed").splitlines()[-1].rstrip(".") if done.returncode else None
+    return (
+        (done.stderr.strip() or "docker version failed").splitlines()[-1].rstrip(".")
+        if done.returncode
+        else None
+    )
 
 
 def skip_or_fail(reason: str) -> NoReturn:

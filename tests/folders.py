@@ -16,7 +16,11 @@ def read_tree(folder: Path) -> Tree:
     for inside, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(inside, name)
-            node = os.readlink(path) if path.is_symlink() else None if name in folders else path.read_bytes()  # noqa: PTH115  # `Path` normalizes it
+            node: bytes | str | None = None
+            if path.is_symlink():
+                node = os.readlink(path)  # noqa: PTH115  # `Path` normalizes it
+            elif name not in folders:
+                node = path.read_bytes()
             tree[str(path.relative_to(folder))] = node
     return dict(sorted(tree.items()))
 

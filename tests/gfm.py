@@ -23,7 +23,10 @@ def tags(page: Element) -> set[str]:
 
 def tables(page: Element) -> list[list[list[str]]]:
     """Return the texts of the cells of each row of each table, with the headings."""
-    return [[[text_of(cell) for cell in row] for row in table.iter("tr")] for table in page.iter("table")]
+    return [
+        [[text_of(cell) for cell in row] for row in table.iter("tr")]
+        for table in page.iter("table")
+    ]
 
 
 def alerts(page: Element) -> list[tuple[str, str]]:

@@ -33,7 +33,14 @@ done
 class Pipeline:
     """A pipeline whose jobs run one by one. `images` replace those of the jobs, `variables` are the project's."""
 
-    def __init__(self, text: Mapping[str, Any], *, folder: Path, images: Mapping[str, str], variables: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        text: Mapping[str, Any],
+        *,
+        folder: Path,
+        images: Mapping[str, str],
+        variables: Mapping[str, str],
+    ) -> None:
         self._text, self._images, self._variables = text, images, variables
         self._folder = folder
         self.label = f"{LABEL}={uuid.uuid4().hex[:12]}"
@@ -45,7 +52,10 @@ class Pipeline:
         for part in (self._text, template, job):
             variables |= part.get("variables", {})
         variables |= self._variables
-        expanded = {key: re.sub(r"\$(\w+)", lambda found: variables.get(found[1], ""), text) for key, text in variables.items()}
+        expanded = {
+            key: re.sub(r"\$(\w+)", lambda found: variables.get(found[1], ""), text)
+            for key, text in variables.items()
+        }
         return {**template, **job, "variables": expanded}
 
     def project(self, name: str) -> Path:
@@ -55,7 +65,11 @@ class Pipeline:
             folder.mkdir(parents=True)
             stages, stage = self._text.get("stages", []), self.job(name).get("stage")
             before = stages[: stages.index(stage)] if stage else []
-            earlier = [other for other, job in self._text.items() if isinstance(job, dict) and job.get("stage") in before]
+            earlier = [
+                other
+                for other, job in self._text.items()
+                if isinstance(job, dict) and job.get("stage") in before
+            ]
             for needed in self.job(name).get("needs", earlier):
                 for path in self.job(needed)["artifacts"]["paths"]:
                     if (made := self._folder / needed / path).is_dir():
@@ -68,14 +82,32 @@ class Pipeline:
         job, container = self.job(name), f"gitlab-{uuid.uuid4().hex[:12]}"
         assert job["image"]["entrypoint"] == [""]
         variables = [f"--env={key}={text}" for key, text in job["variables"].items()]
-        command = ["docker", "run", "--rm", "--interactive", "--init", "--network=host", "--entrypoint=", "--name", container]
-        command += ["--label", self.label, "--volume", f"{self.project(name)}:/builds/docs", *variables]
+        command = [
+            "docker",
+            "run",
+            "--rm",
+            "--interactive",
+            "--init",
+            "--network=host",
+            "--entrypoint=",
+            "--name",
+            container,
+        ]
+        command += [
+            "--label",
+            self.label,
+            "--volume",
+            f"{self.project(name)}:/builds/docs",
+            *variables,
+        ]
         lines = "\n".join(["cd /builds/docs", *job[part]])
         with tempfile.TemporaryFile("w+") as stdin:
             stdin.write(f"{HEADER}: | (eval {shlex.quote(lines)})\nexit 0\n")
             stdin.seek(0)
             command += [self._images[job["image"]["name"]], "sh", "-c", SHELL]
-            return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            return subprocess.Popen(
+                command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
 
     def cancel(self) -> None:
         (container,) = docker("ps", "--quiet", "--filter", f"label={self.label}").split()

@@ -27,7 +27,9 @@ ENCODERS: Final[Mapping[str, Callable[[str], str]]] = {
     "HTML numbers": _numbered("&#{};"),
     "HTML hex numbers": _numbered("&#x{:X};"),
     "base64": lambda secret: base64.b64encode(secret.encode()).decode().rstrip("="),
-    "base64 for links": lambda secret: base64.urlsafe_b64encode(secret.encode()).decode().rstrip("="),
+    "base64 for links": lambda secret: (
+        base64.urlsafe_b64encode(secret.encode()).decode().rstrip("=")
+    ),
 }
 """The promised forms of the admin key, by name; how a server may write a whole key that consists of ASCII characters."""
 
@@ -48,9 +50,16 @@ def forms_of(secret: str) -> Mapping[str, bytes]:
 def leaked(secret: str, text: str | bytes) -> list[str]:
     """Return the names of the forms of a secret that a text contains, as the action would write them."""
     searched = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-    return [name for name, forms in _written_forms(secret).items() if any(form in searched for form in forms)]
+    return [
+        name
+        for name, forms in _written_forms(secret).items()
+        if any(form in searched for form in forms)
+    ]
 
 
 @functools.cache
 def _written_forms(secret: str) -> Mapping[str, frozenset[bytes]]:
-    return {name: frozenset(write(form.decode()).encode() for write in _WRITERS) for name, form in forms_of(secret).items()}
+    return {
+        name: frozenset(write(form.decode()).encode() for write in _WRITERS)
+        for name, form in forms_of(secret).items()
+    }

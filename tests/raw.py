@@ -34,8 +34,12 @@ class RawServer(socketserver.ThreadingTCPServer):
 
     def get_request(self) -> Any:
         connection, address = super().get_request()
-        if self._tls is not None:  # the first read makes the handshake, in the connection's own thread
-            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        if (
+            self._tls is not None
+        ):  # the first read makes the handshake, in the connection's own thread
+            connection = self._tls.wrap_socket(
+                connection, server_side=True, do_handshake_on_connect=False
+            )
         self._accepted.append(connection)
         return connection, address
 

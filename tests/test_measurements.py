@@ -15,7 +15,11 @@ pytestmark = pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", MEASUREMENTS)
 def test_a_measurement_runs_in_its_smallest_form(name: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bench", "--smallest", name], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "bench", "--smallest", name],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     reason = " ".join(done.stderr.split())

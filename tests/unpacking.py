@@ -13,7 +13,15 @@ from unittest.mock import patch
 
 from docs_platform_action.bundle import archive as archives
 from docs_platform_action.bundle import tree as trees
-from docs_platform_action.bundle.archive import START_BYTES, ZIP_MAGICS, Entry, TarSource, decompressed, tar_entries, zip_entries
+from docs_platform_action.bundle.archive import (
+    START_BYTES,
+    ZIP_MAGICS,
+    Entry,
+    TarSource,
+    decompressed,
+    tar_entries,
+    zip_entries,
+)
 from docs_platform_action.bundle.plan import Digests
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.manifest import DIGEST_BYTES
@@ -30,7 +38,10 @@ ESCAPED: Final = Path("/tmp/fuzz-escaped")  # noqa: S108  # nothing is put there
 """Where hostile absolute names lead to."""
 
 
-def unpacked(archive: bytes, look: Callable[[Path, Mapping[bytes, bytes]], None] = lambda _folder, _digests: None) -> Tree:
+def unpacked(
+    archive: bytes,
+    look: Callable[[Path, Mapping[bytes, bytes]], None] = lambda _folder, _digests: None,
+) -> Tree:
     """Unpack an archive within low limits, assert that all promises hold, and return the tree. Raises `InvalidBundle` alone.
 
     `look` gets the folder and the digests of its files.
@@ -58,12 +69,21 @@ def unpacked(archive: bytes, look: Callable[[Path, Mapping[bytes, bytes]], None]
             if isinstance(node, str):
                 assert Path(os.path.realpath(folder / path, strict=True)).is_relative_to(folder)
             else:
-                assert stat.filemode((folder / path).lstat().st_mode) == ("drwxr-xr-x" if node is None else "-rw-r--r--")
+                assert stat.filemode((folder / path).lstat().st_mode) == (
+                    "drwxr-xr-x" if node is None else "-rw-r--r--"
+                )
         files = [path for path, node in found.items() if isinstance(node, bytes)]
         assert tree.files == len(files) > 0
         assert tree.html_files == sum(path.lower().endswith(".html") for path in files)
-        leaves = [folder / path for path, node in found.items() if node is not None and not (folder / path).is_dir()]
-        expected = {os.fsencode(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).digest() for path in leaves}
+        leaves = [
+            folder / path
+            for path, node in found.items()
+            if node is not None and not (folder / path).is_dir()
+        ]
+        expected = {
+            os.fsencode(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).digest()
+            for path in leaves
+        }
         assert {path: known[:DIGEST_BYTES] for path, known in digests.files.items()} == expected
         look(folder, digests.files)
         return found
@@ -72,4 +92,6 @@ def unpacked(archive: bytes, look: Callable[[Path, Mapping[bytes, bytes]], None]
 def entries_of(archive: bytes) -> Iterator[Entry]:
     if archive.startswith(ZIP_MAGICS):
         return zip_entries(io.BytesIO(archive))
-    return tar_entries(TarSource(decompressed(cast("io.RawIOBase", io.BytesIO(archive)), archive[:START_BYTES])))
+    return tar_entries(
+        TarSource(decompressed(cast("io.RawIOBase", io.BytesIO(archive)), archive[:START_BYTES]))
+    )

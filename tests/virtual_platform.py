@@ -82,7 +82,9 @@ class VirtualTransport(Transport):
 
 def _translated(error: Exception, exchange: Exchange) -> Exception:
     through_proxy, maybe_processed = exchange.proxy is not None, exchange.request.maybe_processed
-    return translated(error, exchange.host, through_proxy=through_proxy, maybe_processed=maybe_processed)
+    return translated(
+        error, exchange.host, through_proxy=through_proxy, maybe_processed=maybe_processed
+    )
 
 
 def _pieces(exchange: Exchange, response: requests.Response) -> Iterator[bytes]:
@@ -90,7 +92,11 @@ def _pieces(exchange: Exchange, response: requests.Response) -> Iterator[bytes]:
         try:
             piece: bytes = response.raw.read1(PIECE_BYTES, decode_content=False)
         except Exception as error:  # noqa: BLE001  # the same
-            raise _translated(error, exchange) if exchange.remaining_seconds > 0 else exchange.give_up() from None
+            raise (
+                _translated(error, exchange)
+                if exchange.remaining_seconds > 0
+                else exchange.give_up()
+            ) from None
         if not piece:
             return
         yield piece
@@ -126,26 +132,38 @@ class VirtualPlatform(VirtualTransport):
         exchange, trouble = sent.exchange, self._trouble(sent)
         if isinstance(trouble, OSError):
             timed_out = isinstance(trouble, TimeoutError)
-            self._wait(exchange, exchange.timeouts.connect_seconds if timed_out else self._seconds(sent))
+            self._wait(
+                exchange, exchange.timeouts.connect_seconds if timed_out else self._seconds(sent)
+            )
             raise requests.ConnectTimeout if timed_out else _connection_error(trouble)
         exchange.begin()
         began = self.clock.monotonic()
         self._wait(exchange, self._seconds(sent), idle_seconds=exchange.timeouts.idle_seconds)
         reply = self.simulator.reply(
-            method=sent.method, url=sent.url, headers=sent.headers, body=sent.body or b"", at=began, fault=trouble
+            method=sent.method,
+            url=sent.url,
+            headers=sent.headers,
+            body=sent.body or b"",
+            at=began,
+            fault=trouble,
         )
         if fault := reply.fault:
             dripping = fault.drip_seconds * sum(map(len, sent_parts(reply.response, fault)))
             self._wait(exchange, fault.delay_seconds, idle_seconds=exchange.timeouts.idle_seconds)
             self._wait(exchange, dripping)
         self.simulator.sent(reply)
-        received = _received(reply, lambda: self._wait(exchange, float("inf"), idle_seconds=exchange.timeouts.idle_seconds))
+        received = _received(
+            reply,
+            lambda: self._wait(exchange, float("inf"), idle_seconds=exchange.timeouts.idle_seconds),
+        )
         response = requests.Response()
         response.status_code, response.raw = received.status, received
         response.headers.update(received.headers)
         return response
 
-    def _wait(self, exchange: Exchange, seconds: float, *, idle_seconds: float = float("inf")) -> None:
+    def _wait(
+        self, exchange: Exchange, seconds: float, *, idle_seconds: float = float("inf")
+    ) -> None:
         """Wait for a connection, or a byte. Raises `ReadTimeout` if that takes too long, and gives up an exchange in the end."""
         waited = min(seconds, idle_seconds, exchange.remaining_seconds)
         self.clock.sleep(waited)
@@ -169,7 +187,10 @@ def _received(reply: Reply, stall: Callable[[], None]) -> HTTPResponse:
         return HTTPResponse(body, headers=headers, status=response.status, preload_content=False)
     if fault.cut == "before_response":
         raise _connection_error(http.client.RemoteDisconnected("no response"))
-    sent = _Sent(b"".join(sent_parts(response, fault)), stall if fault.stall_after_bytes is not None else None)
+    sent = _Sent(
+        b"".join(sent_parts(response, fault)),
+        stall if fault.stall_after_bytes is not None else None,
+    )
     parsed = http.client.HTTPResponse(cast("Any", sent))
     try:
         parsed.begin()
@@ -177,7 +198,11 @@ def _received(reply: Reply, stall: Callable[[], None]) -> HTTPResponse:
         parsed.close()
         raise _connection_error(error) from error
     return HTTPResponse(
-        cast("Any", parsed), headers=dict(parsed.headers), status=parsed.status, preload_content=False, original_response=parsed
+        cast("Any", parsed),
+        headers=dict(parsed.headers),
+        status=parsed.status,
+        preload_content=False,
+        original_response=parsed,
     )
 
 

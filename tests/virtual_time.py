@@ -117,7 +117,9 @@ class VirtualClock(Clock):
             self._yield_to_next(worker)
             self.cancellation.check()
         elif self._workers:
-            raise StuckError(f"the clock did not start the thread {threading.current_thread().name!r}, which tries to sleep")
+            raise StuckError(
+                f"the clock did not start the thread {threading.current_thread().name!r}, which tries to sleep"
+            )
         else:
             self.advance(max(seconds, 0.0))
 
@@ -178,7 +180,9 @@ class VirtualClock(Clock):
         self._wake_next()
         me.turn.acquire()
         if self._is_stuck:
-            raise StuckError(f"each thread waits for another one, after {self.elapsed} s of virtual time")
+            raise StuckError(
+                f"each thread waits for another one, after {self.elapsed} s of virtual time"
+            )
 
     def _wake_next(self) -> None:
         if self._sleepers:

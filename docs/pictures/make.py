@@ -62,7 +62,9 @@ def main() -> None:
     """Write the pictures, and the digests of their summaries."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise SystemExit("Chromium is missing, which draws the pictures. On Debian and Ubuntu install the package `chromium`.")
+        raise SystemExit(
+            "Chromium is missing, which draws the pictures. On Debian and Ubuntu install the package `chromium`."
+        )
     for name, scene in SCENES.items():
         box = box_html("export summary", summary_of(scene))
         for scheme in SCHEMES:
@@ -83,7 +85,9 @@ def draw(box: str, scheme: str, browser: str, file: Path) -> None:
         command = [
             browser,
             "--headless",
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),  # Chromium refuses to run as root with its sandbox
+            *(
+                ["--no-sandbox"] if os.geteuid() == 0 else []
+            ),  # Chromium refuses to run as root with its sandbox
             f"--user-data-dir={folder / 'profile'}",
             "--hide-scrollbars",
             f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",
@@ -94,19 +98,31 @@ def draw(box: str, scheme: str, browser: str, file: Path) -> None:
             "--dump-dom",
             (folder / "page.html").as_uri(),
         ]
-        environment = {**os.environ, "TZ": "UTC"}  # Mermaid shows times in the time zone of the machine
+        environment = {
+            **os.environ,
+            "TZ": "UTC",
+        }  # Mermaid shows times in the time zone of the machine
         try:
             done = subprocess.run(  # noqa: S603  # the browser, with our own options
-                command, env=environment, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
+                command,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=MAX_SECONDS,
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            raise SystemExit(f"{Path(browser).name} could not draw {file.name} within {MAX_SECONDS} s") from None
+            raise SystemExit(
+                f"{Path(browser).name} could not draw {file.name} within {MAX_SECONDS} s"
+            ) from None
         if f"<title>{DRAWN}</title>" not in done.stdout or not (folder / "page.png").exists():
             raise SystemExit(f"{Path(browser).name} could not draw {file.name}:\n{done.stderr}")
         from PIL import Image  # only `make pictures` installs it, and the tests do without
 
         with Image.open(folder / "page.png") as screenshot:
-            cropped(screenshot.convert("RGB")).quantize(COLORS, dither=Image.Dither.NONE).save(file, optimize=True)
+            cropped(screenshot.convert("RGB")).quantize(COLORS, dither=Image.Dither.NONE).save(
+                file, optimize=True
+            )
 
 
 def cropped(picture: "Image") -> "Image":
@@ -117,7 +133,9 @@ def cropped(picture: "Image") -> "Image":
     box = ImageChops.difference(picture, empty).getbbox()
     bottom = box[3] if box is not None else 0
     if not 0 < bottom < picture.height:
-        raise SystemExit(f"The summary does not fit into {MAX_HEIGHT} pixels, or nothing of it was drawn.")
+        raise SystemExit(
+            f"The summary does not fit into {MAX_HEIGHT} pixels, or nothing of it was drawn."
+        )
     return picture.crop((0, 0, picture.width, bottom + SCALE * MARGIN))
 
 

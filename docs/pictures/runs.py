@@ -35,9 +35,13 @@ class Scene:
     published: ExportPlan | None = None
 
 
-def bundle_of(domain: str, *, pages: int, media_bytes: int, change: SiteChange = UNCHANGED, build_id: str = "") -> bytes:
+def bundle_of(
+    domain: str, *, pages: int, media_bytes: int, change: SiteChange = UNCHANGED, build_id: str = ""
+) -> bytes:
     """Return a site's archive as uncompressed gzip: the bytes that zlib returns, and their SHA-256, depend on its version."""
-    files = site_files(domain=domain, pages=pages, asset_bytes=media_bytes, change=change, build_id=build_id)
+    files = site_files(
+        domain=domain, pages=pages, asset_bytes=media_bytes, change=change, build_id=build_id
+    )
     archive = build_archive(files, "tar")
     blocks = [archive[start : start + 0xFFFF] for start in range(0, len(archive), 0xFFFF)]
     stored = (
@@ -121,11 +125,15 @@ SCENES: Final[Mapping[str, Scene]] = {
             DOMAIN: replace(
                 DOCS,
                 change=CHANGE,
-                bundle=bundle_of(DOMAIN, pages=412, media_bytes=37 * 1024**2, change=CHANGE, build_id="3f9a2c1b"),
+                bundle=bundle_of(
+                    DOMAIN, pages=412, media_bytes=37 * 1024**2, change=CHANGE, build_id="3f9a2c1b"
+                ),
             )
         },
         download_seconds=2.3,
-        published=replace(DOCS, bundle=bundle_of(DOMAIN, pages=412, media_bytes=37 * 1024**2, build_id="91d4e07a")),
+        published=replace(
+            DOCS, bundle=bundle_of(DOMAIN, pages=412, media_bytes=37 * 1024**2, build_id="91d4e07a")
+        ),
     ),
 }
 """The scenes by the names of their pictures."""
@@ -137,13 +145,17 @@ def summary_of(scene: Scene) -> str:
     if scene.published is not None:
         first = VirtualPlatform(VirtualClock())
         first.simulator.plan_export(DOMAIN, scene.published)
-        left = run_virtually(first, {"domain": DOMAIN, "site-path": "site", "manifest-path": "new.manifest"}).left
+        left = run_virtually(
+            first, {"domain": DOMAIN, "site-path": "site", "manifest-path": "new.manifest"}
+        ).left
         files["published.manifest"] = left["new.manifest"]
     clock = VirtualClock()
     platform = VirtualPlatform(
         clock,
         storage_url=STORAGE_URL,
-        seconds=lambda request: REQUEST_SECONDS + (scene.download_seconds if STORAGE_URL in str(request.url) else 0.0),
+        seconds=lambda request: (
+            REQUEST_SECONDS + (scene.download_seconds if STORAGE_URL in str(request.url) else 0.0)
+        ),
     )
     platform.simulator.github.add(COMMIT, seconds=scene.deploy_seconds)
     for domain, plan in scene.exports.items():

@@ -99,7 +99,10 @@ class Api:
         response = self._authorized(request)
         if 200 <= response.status < 300:
             response = self._overridden(request, response)
-        return replace(response, headers={**response.headers, "X-Request-Id": f"req-{next(self._request_numbers):06d}"})
+        return replace(
+            response,
+            headers={**response.headers, "X-Request-Id": f"req-{next(self._request_numbers):06d}"},
+        )
 
     def _overridden(self, request: RecordedRequest, response: Response) -> Response:
         value = self._overrides.get(request.operation)
@@ -126,14 +129,20 @@ class Api:
 
     def _scope_of(self, token: str) -> str | None:
         given = token.encode("utf-8", "surrogateescape")
-        known = (scope for key, scope in self._scopes.items() if hmac.compare_digest(given, key.encode()))
+        known = (
+            scope for key, scope in self._scopes.items() if hmac.compare_digest(given, key.encode())
+        )
         return next(known, None)
 
     def _run_operation(self, request: RecordedRequest) -> Response:
         route, ids = _routed(request.method, request.path)
         if route is READ_AGENT_JOB:
             agent = self._jobs.agent_json(*ids)
-            return error_response(404, "agent job not found") if agent is None else json_response(agent)
+            return (
+                error_response(404, "agent job not found")
+                if agent is None
+                else json_response(agent)
+            )
         if route is START_BY_DOMAIN:
             return self._start_by_domain(request)
         if route is START_BY_PROJECT:
@@ -155,8 +164,12 @@ class Api:
             return error_response(415, "the body must be application/json")
         domain = _domain_in(request.body)
         if domain is None:
-            return error_response(400, "the body must be a JSON object with `domain`, a non-empty string")
-        refusal = self._refusal(domain, not_enabled=NO_PLAN, unknown=f"there is no deployment at {domain}")
+            return error_response(
+                400, "the body must be a JSON object with `domain`, a non-empty string"
+            )
+        refusal = self._refusal(
+            domain, not_enabled=NO_PLAN, unknown=f"there is no deployment at {domain}"
+        )
         if refusal is not None:
             return refusal
         job = self._jobs.start_export(domain)
@@ -166,14 +179,22 @@ class Api:
         options = _object_in(body) if body else {}
         base_path = "" if options is None else options.get("basePath", "")
         if options is None or base_path not in BASE_PATHS:
-            return error_response(400, 'the body must be empty or an object with `basePath`: "", "/docs" or "/documentation"')
+            return error_response(
+                400,
+                'the body must be empty or an object with `basePath`: "", "/docs" or "/documentation"',
+            )
         domain = domain_of_project(project_id)
         refusal = self._refusal(domain, not_enabled=NOT_ENABLED, unknown="no such project")
         if refusal is not None:
             return refusal
         job = self._jobs.start_export(domain, base_path=str(base_path))
         created_at = as_timestamp(job.created_at)
-        started = {"jobId": job.id, "status": "queued", "createdAt": created_at, "updatedAt": created_at}
+        started = {
+            "jobId": job.id,
+            "status": "queued",
+            "createdAt": created_at,
+            "updatedAt": created_at,
+        }
         return json_response(started, status=202)
 
     def _refusal(self, domain: str, *, not_enabled: str, unknown: str) -> Response | None:
@@ -204,7 +225,9 @@ class Api:
     def _link(self, job: ExportJob, file_name: str) -> dict[str, object]:
         bundle = self._bundles.pack(job)
         url = self._storage_url()
-        query, expires_at = self._signer.sign(host=url.partition("://")[2], path=bundle.path, file_name=file_name)
+        query, expires_at = self._signer.sign(
+            host=url.partition("://")[2], path=bundle.path, file_name=file_name
+        )
         return {
             "bundleUrl": f"{url}{bundle.path}?{query}",
             "expiresAt": as_timestamp(expires_at),

@@ -32,7 +32,9 @@ class Bundle:
 class BundleStore:
     """Packs each job's bundle once, in the format `archive`, and finds it by its path."""
 
-    def __init__(self, *, jobs: JobStore, archive: ArchiveKind, asset_bytes: int, build_ids: bool) -> None:
+    def __init__(
+        self, *, jobs: JobStore, archive: ArchiveKind, asset_bytes: int, build_ids: bool
+    ) -> None:
         self._jobs = jobs
         self.archive: ArchiveKind = archive
         self._file_name = f"bundle.{archive}"
@@ -53,7 +55,9 @@ class BundleStore:
                 build_id=build_id,
                 base_path=job.base_path,
             )
-            self._packed[job.id] = self._wrap(job, build_archive(files, self.archive) if job.bundle is None else job.bundle)
+            self._packed[job.id] = self._wrap(
+                job, build_archive(files, self.archive) if job.bundle is None else job.bundle
+            )
         return self._packed[job.id]
 
     def find(self, path: str) -> Bundle | None:

@@ -35,7 +35,12 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     made.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    made.add_argument("--port", type=_whole_number(0, 65535), default=DEFAULT_PORT, help="port of the API, 0 for any free port")
+    made.add_argument(
+        "--port",
+        type=_whole_number(0, 65535),
+        default=DEFAULT_PORT,
+        help="port of the API, 0 for any free port",
+    )
     made.add_argument(
         "--storage-port",
         type=_whole_number(0, 65535),
@@ -48,25 +53,63 @@ def parser() -> argparse.ArgumentParser:
         default=DEFAULT_GITHUB_PORT,
         help="port of GitHub's API, 0 for any free port",
     )
-    made.add_argument("--tls", action="store_true", help="serve https, with a certificate authority made for this run")
-    made.add_argument("--ca-file", type=Path, metavar="FILE", help="PEM file to write the authority to, with --tls")
+    made.add_argument(
+        "--tls",
+        action="store_true",
+        help="serve https, with a certificate authority made for this run",
+    )
+    made.add_argument(
+        "--ca-file",
+        type=Path,
+        metavar="FILE",
+        help="PEM file to write the authority to, with --tls",
+    )
     made.add_argument("--key", default=DEFAULT_KEY, help="the admin API key to accept")
-    made.add_argument("--read-key", default=DEFAULT_READ_KEY, help="an admin API key with the scope read")
+    made.add_argument(
+        "--read-key", default=DEFAULT_READ_KEY, help="an admin API key with the scope read"
+    )
     made.add_argument("--token", default=DEFAULT_TOKEN, help="the token that GitHub's API accepts")
-    made.add_argument("--deploy-seconds", type=_seconds, default=20.0, help="how long a deployment takes")
-    made.add_argument("--export-seconds", type=_seconds, default=20.0, help="how long an export takes")
-    made.add_argument("--agent-seconds", type=_seconds, default=20.0, help="how long an agent job is active")
-    made.add_argument("--pages", type=_whole_number(1, 100_000), default=12, help="number of pages of an exported site")
-    made.add_argument("--asset-bytes", type=_whole_number(0, 10**9), default=0, help="size of an additional file in the bundle")
-    made.add_argument("--no-build-ids", dest="build_ids", action="store_false", help="write no build id into pages")
-    made.add_argument("--archive", choices=get_args(ArchiveKind), default="tar.gz", help="format of the bundle")
-    made.add_argument("--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works")
+    made.add_argument(
+        "--deploy-seconds", type=_seconds, default=20.0, help="how long a deployment takes"
+    )
+    made.add_argument(
+        "--export-seconds", type=_seconds, default=20.0, help="how long an export takes"
+    )
+    made.add_argument(
+        "--agent-seconds", type=_seconds, default=20.0, help="how long an agent job is active"
+    )
+    made.add_argument(
+        "--pages",
+        type=_whole_number(1, 100_000),
+        default=12,
+        help="number of pages of an exported site",
+    )
+    made.add_argument(
+        "--asset-bytes",
+        type=_whole_number(0, 10**9),
+        default=0,
+        help="size of an additional file in the bundle",
+    )
+    made.add_argument(
+        "--no-build-ids",
+        dest="build_ids",
+        action="store_false",
+        help="write no build id into pages",
+    )
+    made.add_argument(
+        "--archive", choices=get_args(ArchiveKind), default="tar.gz", help="format of the bundle"
+    )
+    made.add_argument(
+        "--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works"
+    )
     made.add_argument(
         "--one-active-export",
         action="store_true",
         help="a start gets 409 while an export of the same deployment is queued or running",
     )
-    made.add_argument("--scenario", type=Path, metavar="FILE", help="JSON file with scripted faults")
+    made.add_argument(
+        "--scenario", type=Path, metavar="FILE", help="JSON file with scripted faults"
+    )
     _add_quota(made)
     return made
 
@@ -139,7 +182,9 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     except (ScenarioError, ModuleNotFoundError, OSError) as error:
         sys.stderr.write(f"The simulator cannot start: {error}\n")
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-            sys.stderr.write('Any free ports: make simulator OPTIONS="--port 0 --storage-port 0 --github-port 0"\n')
+            sys.stderr.write(
+                'Any free ports: make simulator OPTIONS="--port 0 --storage-port 0 --github-port 0"\n'
+            )
         return 2
     try:
         write_requests(out)
@@ -154,8 +199,12 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
 def banner(simulator: Simulator) -> str:
     """Return what the program prints once it is serving."""
     authority = f"Authority:  {simulator.ca_path}\n" if simulator.ca_path else ""
-    agents = "".join(f"  {job_id:<22}{outcome.replace('-', ' ')}\n" for job_id, outcome in AGENT_JOBS.items())
-    repositories = "".join(f"  {name:<22}{outcome}\n" for name, outcome in DEMO_REPOSITORIES.items())
+    agents = "".join(
+        f"  {job_id:<22}{outcome.replace('-', ' ')}\n" for job_id, outcome in AGENT_JOBS.items()
+    )
+    repositories = "".join(
+        f"  {name:<22}{outcome}\n" for name, outcome in DEMO_REPOSITORIES.items()
+    )
     return (
         f"The simulated platform serves at {simulator.base_url}\n"
         f"Storage:    {simulator.storage_url}\n"
@@ -185,7 +234,10 @@ def banner(simulator: Simulator) -> str:
 
 def command(simulator: Simulator) -> str:
     """Return a shell command that runs the action with the simulator."""
-    inputs = [f"INPUT_BASE_URL={simulator.base_url}", f"INPUT_ADMIN_KEY={shlex.quote(simulator.key)}"]
+    inputs = [
+        f"INPUT_BASE_URL={simulator.base_url}",
+        f"INPUT_ADMIN_KEY={shlex.quote(simulator.key)}",
+    ]
     if simulator.ca_path:  # which the action reads only in the folder where it runs
         inputs.append(f"INPUT_CA_BUNDLE={shlex.quote(_relative(simulator.ca_path))}")
     run = shlex.join([_relative(Path(sys.executable)), "-I", "-u", _relative(ENTRYPOINT)])

@@ -29,19 +29,27 @@ def check_request(request: RecordedRequest) -> None:
     where = f"{request.method} {request.path}"
     operation = _operation(request)
     _require(operation is not None, f"{where}: the contract has no such operation")
-    _require(not request.query, f"{where}: the contract has no query, but {request.query!r} was sent")
+    _require(
+        not request.query, f"{where}: the contract has no query, but {request.query!r} was sent"
+    )
     is_bearer = re.fullmatch(r"Bearer [\x21-\x7e]+", request.headers.get("Authorization", ""))
     _require(is_bearer is not None, f"{where}: Authorization must be `Bearer <key>`")
     described = (operation or {}).get("requestBody", {})
     content = described.get("content")
     if content is None:
-        _require(not request.body, f"{where}: the contract has no body, but {len(request.body)} bytes were sent")
+        _require(
+            not request.body,
+            f"{where}: the contract has no body, but {len(request.body)} bytes were sent",
+        )
         return
     if not request.body and not described["required"]:
         _require("Content-Type" not in request.headers, f"{where}: Content-Type without a body")
         return
     media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    _require(media_type in content, f"{where}: Content-Type must be {' or '.join(content)}, not {media_type!r}")
+    _require(
+        media_type in content,
+        f"{where}: Content-Type must be {' or '.join(content)}, not {media_type!r}",
+    )
     try:
         _check_schema(json.loads(request.body), content[media_type]["schema"], f"{where}: body")
     except ValueError as error:
@@ -54,7 +62,9 @@ def _operation(request: RecordedRequest) -> Mapping[str, Any] | None:
         if found is not None and request.method.lower() in item:
             for parameter, value in zip(item.get("parameters", ()), found.groups(), strict=True):
                 schema = _resolved(parameter)["schema"]
-                _check_schema(unquote(value), schema, f"{request.method} {request.path}: path parameter")
+                _check_schema(
+                    unquote(value), schema, f"{request.method} {request.path}: path parameter"
+                )
             operation: Mapping[str, Any] = item[request.method.lower()]
             return operation
     return None
@@ -62,7 +72,9 @@ def _operation(request: RecordedRequest) -> Mapping[str, Any] | None:
 
 def _check_schema(value: object, schema: Mapping[str, Any], what: str) -> None:
     # with the components, to which local references in the schema point
-    validator = jsonschema.Draft202012Validator({**schema, "components": description()["components"]})
+    validator = jsonschema.Draft202012Validator(
+        {**schema, "components": description()["components"]}
+    )
     error = next(iter(validator.iter_errors(value)), None)
     _require(error is None, f"{what}: {error.message if error else ''}")
 
@@ -81,5 +93,7 @@ def description() -> dict[str, Any]:
 
 def _resolved(parameter: Mapping[str, Any]) -> Mapping[str, Any]:
     name = parameter.get("$ref", "").removeprefix("#/components/parameters/")
-    found: Mapping[str, Any] = description()["components"]["parameters"][name] if name else parameter
+    found: Mapping[str, Any] = (
+        description()["components"]["parameters"][name] if name else parameter
+    )
     return found

@@ -52,7 +52,9 @@ class Scene:
     def ended_as_expected(self, run: ActionRun) -> bool:
         """Return whether a run succeeded or failed as expected, and set its outputs."""
         expected = (1 if self.failure_reason else 0, self.failure_reason)
-        return (run.exit_code, run.outputs.get("failureReason")) == expected and all(map(run.outputs.get, self.outputs))
+        return (run.exit_code, run.outputs.get("failureReason")) == expected and all(
+            map(run.outputs.get, self.outputs)
+        )
 
 
 SCENES = (
@@ -71,7 +73,10 @@ SCENES = (
     ),
     Scene(
         title="Several sites, by domain, one fails",
-        inputs={"domain": "docs.example.com\nfailing.example.com\napi.example.com", "site-path": "sites/{domain}"},
+        inputs={
+            "domain": "docs.example.com\nfailing.example.com\napi.example.com",
+            "site-path": "sites/{domain}",
+        },
         cut=r"  started, job-id: |  running$|^The log of each site|^▶",
         outputs=("results", "failureReason"),
         failure_reason="job-failed",
@@ -91,18 +96,26 @@ def main(*, out: TextIO | None = None) -> int:
     unexpected = []
     with (
         Simulator(
-            deploy_seconds=DEPLOY_SECONDS, export_seconds=EXPORT_SECONDS, agent_seconds=AGENT_SECONDS, pages=PAGES
+            deploy_seconds=DEPLOY_SECONDS,
+            export_seconds=EXPORT_SECONDS,
+            agent_seconds=AGENT_SECONDS,
+            pages=PAGES,
         ) as platform,
         tempfile.TemporaryDirectory(prefix="demo-workspace-") as workspace,
     ):
-        _write(out, f"The action runs {len(SCENES)} times on a simulated platform at {platform.base_url}")
+        _write(
+            out,
+            f"The action runs {len(SCENES)} times on a simulated platform at {platform.base_url}",
+        )
         for number, scene in enumerate(SCENES, start=1):
             heading = f"{number}. {scene.title}"
             _write(out, "", _shortened(f"{heading} ({_inputs(scene.inputs)})"))
             run = _play(scene, platform, Path(workspace), out)
             summaries[heading] = run.summary
             if not scene.ended_as_expected(run):
-                unexpected.append(f"Run {heading}: unexpected exit code {run.exit_code} or outputs.")
+                unexpected.append(
+                    f"Run {heading}: unexpected exit code {run.exit_code} or outputs."
+                )
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page_html("Job summaries of the demo", summaries), encoding="utf-8")
     _write(
@@ -119,9 +132,17 @@ def _play(scene: Scene, platform: Simulator, workspace: Path, out: TextIO) -> Ac
     log = RunnerLog(lambda line: _write(out, _shortened(f"   {line}")), cut=scene.cut)
     intervals = {"poll-interval": POLL_INTERVAL, "max-poll-interval": POLL_INTERVAL}
     platform.plan_export("docs.example.com", ExportPlan(change=scene.change))
-    deployment = {"github-token": platform.token, "deployment-creator": CREATOR} if scene.repository else {}
+    deployment = (
+        {"github-token": platform.token, "deployment-creator": CREATOR} if scene.repository else {}
+    )
     run = run_action(
-        {"base-url": platform.base_url, "admin-key": platform.key, **intervals, **scene.inputs, **deployment},
+        {
+            "base-url": platform.base_url,
+            "admin-key": platform.key,
+            **intervals,
+            **scene.inputs,
+            **deployment,
+        },
         entrypoint=ENTRYPOINT,
         workspace=workspace,
         env={"GITHUB_API_URL": platform.github_url, "GITHUB_REPOSITORY": scene.repository or ""},
@@ -139,9 +160,14 @@ def _inputs(inputs: Mapping[str, str]) -> str:
 
 def _outputs(outputs: Mapping[str, str], names: Sequence[str]) -> list[str]:
     """Return lines with these outputs and the number of the others."""
-    lines = "\n".join(f"{name} = {_value(name, outputs.get(name, ''))}" for name in names).split("\n")
+    lines = "\n".join(f"{name} = {_value(name, outputs.get(name, ''))}" for name in names).split(
+        "\n"
+    )
     lines[-1] += f"   (and {len(outputs.keys() - set(names))} more)"
-    return [_shortened(f"{'' if number else '   Outputs: ':<12}{line}") for number, line in enumerate(lines)]
+    return [
+        _shortened(f"{'' if number else '   Outputs: ':<12}{line}")
+        for number, line in enumerate(lines)
+    ]
 
 
 def _value(name: str, value: str) -> str:

@@ -27,7 +27,9 @@ GITHUB_OPERATIONS = frozenset({"list_deployments", "read_deployment", "compare_c
 DOMAIN_OPERATIONS = frozenset(OPERATIONS) - GITHUB_OPERATIONS - {"read_agent_job"}
 CUTS: tuple[str, ...] = get_args(Cut)
 FRAMINGS: tuple[str, ...] = get_args(Framing)
-FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})
+FRAMING_HEADERS = frozenset(
+    {"content-length", "transfer-encoding", "content-encoding", "connection"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +67,17 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.stall_after_bytes is not None and self.cut is not None:
-            raise ValueError("stall_after_bytes keeps the connection open, but cut closes it; use one of them")
-        if self.raw is not None and (self.stall_after_bytes is not None or self.framing != "length"):
+            raise ValueError(
+                "stall_after_bytes keeps the connection open, but cut closes it; use one of them"
+            )
+        if self.raw is not None and (
+            self.stall_after_bytes is not None or self.framing != "length"
+        ):
             raise ValueError("raw cannot be combined with stall_after_bytes or framing")
         if self.cut not in (None, *CUTS) or self.framing not in FRAMINGS:
-            raise ValueError(f"cut is one of {', '.join(CUTS)}, and framing one of {', '.join(FRAMINGS)}")
+            raise ValueError(
+                f"cut is one of {', '.join(CUTS)}, and framing one of {', '.join(FRAMINGS)}"
+            )
         if self.status is not None and not 200 <= self.status <= 599:
             raise ValueError(f"{self.status} is not a status from 200 to 599")
 
@@ -88,7 +96,9 @@ class Fault:
     def needs_raw_writing(self) -> bool:
         """Whether the HTTP library cannot write the response."""
         own_framing = any(name.lower() in FRAMING_HEADERS for name in self.headers)
-        ends_otherwise = self.cut is not None or self.stall_after_bytes is not None or self.framing != "length"
+        ends_otherwise = (
+            self.cut is not None or self.stall_after_bytes is not None or self.framing != "length"
+        )
         return self.raw is not None or ends_otherwise or self.drip_seconds > 0 or own_framing
 
     def kept_bytes(self, size: int) -> int | None:
@@ -101,12 +111,20 @@ class Fault:
         """Return the response to send, given the normal one if the operation ran."""
         if self.status is None and self.body is None and self.json is None and normal is not None:
             replaced = {name.lower() for name in self.headers}
-            kept = {name: text for name, text in normal.headers.items() if name.lower() not in replaced}
-            return replace(normal, headers={**kept, **self.headers}, reason=self.reason or normal.reason)
+            kept = {
+                name: text for name, text in normal.headers.items() if name.lower() not in replaced
+            }
+            return replace(
+                normal, headers={**kept, **self.headers}, reason=self.reason or normal.reason
+            )
         status = 200 if self.status is None else self.status
         content, content_type = self._content(status)
         has_type = any(name.lower() == "content-type" for name in self.headers)
-        headers = {**self.headers} if has_type or not content_type else {"Content-Type": content_type, **self.headers}
+        headers = (
+            {**self.headers}
+            if has_type or not content_type
+            else {"Content-Type": content_type, **self.headers}
+        )
         return Response(status=status, reason=self.reason, headers=headers, body=content)
 
     def _content(self, status: int) -> tuple[bytes, str]:
@@ -117,7 +135,9 @@ class Fault:
         if self.body is not None:
             return self.body.encode(), "text/plain; charset=utf-8"
         if status >= 400:
-            return json.dumps({"error": self.reason or responses.get(status, "")}).encode(), "application/json"
+            return json.dumps(
+                {"error": self.reason or responses.get(status, "")}
+            ).encode(), "application/json"
         return b"", ""
 
 
@@ -128,7 +148,12 @@ class FaultScript:
         self._plans: dict[tuple[str, str | None], Iterator[Fault | None]] = {}
 
     def plan(
-        self, operation: str, turns: Iterable[Fault | None], *, then: Fault | None = None, domain: str | None = None
+        self,
+        operation: str,
+        turns: Iterable[Fault | None],
+        *,
+        then: Fault | None = None,
+        domain: str | None = None,
     ) -> None:
         """Replace the planned turns of an operation; `then` repeats after them.
 
@@ -138,8 +163,12 @@ class FaultScript:
         if operation not in OPERATIONS:
             raise ValueError(f"unknown operation {operation!r}; use one of {', '.join(OPERATIONS)}")
         if domain is not None and operation not in DOMAIN_OPERATIONS:
-            raise ValueError(f"{operation} has no domain; use one of {', '.join(sorted(DOMAIN_OPERATIONS))}")
-        self._plans[operation, _key(domain)] = itertools.chain(turns, itertools.repeat(then) if then else ())
+            raise ValueError(
+                f"{operation} has no domain; use one of {', '.join(sorted(DOMAIN_OPERATIONS))}"
+            )
+        self._plans[operation, _key(domain)] = itertools.chain(
+            turns, itertools.repeat(then) if then else ()
+        )
 
     def next_turn(self, operation: str, domain: str | None = None) -> Fault | None:
         """Return the fault of this turn, or None for a normal turn."""

@@ -60,8 +60,15 @@ class GitHub:
     `commits` are the history of every repository, the oldest first.
     """
 
-    def __init__(self, *, clock: Clock, token: str, deploy_seconds: float, commits: Sequence[str] = COMMITS) -> None:
-        self._clock, self._token, self._deploy_seconds, self._commits = clock, token, deploy_seconds, [*commits]
+    def __init__(
+        self, *, clock: Clock, token: str, deploy_seconds: float, commits: Sequence[str] = COMMITS
+    ) -> None:
+        self._clock, self._token, self._deploy_seconds, self._commits = (
+            clock,
+            token,
+            deploy_seconds,
+            [*commits],
+        )
         self._deployments: dict[str, list[Deployment]] = {}
         self._ids = itertools.count(1)
         self._request_numbers = itertools.count(1)
@@ -94,7 +101,11 @@ class GitHub:
 
     def operation_of(self, method: str, path: str) -> str:
         """Return the operation of a request, or `unknown`."""
-        matches = (route.operation for route in ROUTES if route.method == method and route.match(path) is not None)
+        matches = (
+            route.operation
+            for route in ROUTES
+            if route.method == method and route.match(path) is not None
+        )
         return next(matches, "unknown")
 
     def domain_of(self, request: RecordedRequest) -> str | None:  # noqa: ARG002  # of all services
@@ -117,29 +128,50 @@ class GitHub:
             return _error(401, "Bad credentials")
         if request.operation == "unknown":
             return _error(404, "Not Found")
-        owner, name, *rest = next(ids for route in ROUTES if (ids := route.match(request.path)) is not None)
+        owner, name, *rest = next(
+            ids for route in ROUTES if (ids := route.match(request.path)) is not None
+        )
         query = {key: values[0] for key, values in parse_qs(request.query).items()}
         if request.operation == "compare_commits":
             is_demo = f"{owner}/{name}" in DEMO_REPOSITORIES
             return self._compare(rest[0], page=int(query.get("page", "1")), is_demo=is_demo)
         visible = self._visible(f"{owner}/{name}")
         if request.operation == "read_deployment":
-            found = next((deployment for deployment in visible if str(deployment.id) == rest[0]), None)
-            return _error(404, "Not Found") if found is None else json_response(self._statuses(found, visible))
-        wanted = [deployment for deployment in visible if query.get("environment") in {None, deployment.environment}]
+            found = next(
+                (deployment for deployment in visible if str(deployment.id) == rest[0]), None
+            )
+            return (
+                _error(404, "Not Found")
+                if found is None
+                else json_response(self._statuses(found, visible))
+            )
+        wanted = [
+            deployment
+            for deployment in visible
+            if query.get("environment") in {None, deployment.environment}
+        ]
         size, page = int(query.get("per_page", "30")), int(query.get("page", "1"))
-        return json_response([_as_json(deployment) for deployment in wanted[(page - 1) * size : page * size]])
+        return json_response(
+            [_as_json(deployment) for deployment in wanted[(page - 1) * size : page * size]]
+        )
 
     def _visible(self, repository: str) -> list[Deployment]:
         """Return the deployments that have begun, the newest first."""
         if repository in DEMO_REPOSITORIES and repository not in self._deployments:
             self._begin_demo(repository)
         now = self._clock.monotonic()
-        return [found for found in reversed(self._deployments.get(repository, [])) if found.began <= now]
+        return [
+            found for found in reversed(self._deployments.get(repository, [])) if found.began <= now
+        ]
 
     def _begin_demo(self, repository: str) -> None:
         if repository == "demo/none":
-            self.add(COMMIT, repository=repository, creator="github-actions[bot]", environment="github-pages")
+            self.add(
+                COMMIT,
+                repository=repository,
+                creator="github-actions[bot]",
+                environment="github-pages",
+            )
             return
         self.add(OLDER, repository=repository)
         if repository != "demo/older":
@@ -147,30 +179,50 @@ class GitHub:
             ends_as: State = "failure" if repository == "demo/failed" else "success"
             self.add(commit, repository=repository, seconds=self._deploy_seconds, ends_as=ends_as)
 
-    def _statuses(self, deployment: Deployment, visible: Sequence[Deployment]) -> list[Mapping[str, object]]:
+    def _statuses(
+        self, deployment: Deployment, visible: Sequence[Deployment]
+    ) -> list[Mapping[str, object]]:
         """Return the latest status, if there is one."""
         now = self._clock.monotonic()
         newer = itertools.takewhile(lambda other: other is not deployment, visible)
         is_replaced = deployment.environment != PRODUCTION and any(
-            other.ends_as == "success" and other.environment == deployment.environment and now >= other.began + other.seconds
+            other.ends_as == "success"
+            and other.environment == deployment.environment
+            and now >= other.began + other.seconds
             for other in newer
         )
         state: str = "in_progress"
         if now >= deployment.began + deployment.seconds:
-            state = "inactive" if is_replaced and deployment.ends_as == "success" else deployment.ends_as
+            state = (
+                "inactive"
+                if is_replaced and deployment.ends_as == "success"
+                else deployment.ends_as
+            )
         page = f"https://dashboard.example.com/deployments/{deployment.id}"
-        return [{"state": state, "log_url": page, "target_url": page, "environment_url": "", "description": ""}]
+        return [
+            {
+                "state": state,
+                "log_url": page,
+                "target_url": page,
+                "environment_url": "",
+                "description": "",
+            }
+        ]
 
     def _compare(self, base_and_head: str, *, page: int, is_demo: bool) -> Response:
         base, _, head = base_and_head.partition("...")
-        base = COMMIT if is_demo and base not in self._commits else base  # in the demo, any commit is the merged one
+        base = (
+            COMMIT if is_demo and base not in self._commits else base
+        )  # in the demo, any commit is the merged one
         if base not in self._commits or head not in self._commits:
             return _error(404, "Not Found")
         ahead = self._commits.index(head) - self._commits.index(base)
         status = "identical" if ahead == 0 else "ahead" if ahead > 0 else "behind"
         files = [{"filename": "index.md", "patch": PATCH}] if page == 1 else []
         counts = {"ahead_by": max(ahead, 0), "behind_by": max(-ahead, 0)}
-        return json_response({"status": status, **counts, "commits": [], **({"files": files} if files else {})})
+        return json_response(
+            {"status": status, **counts, "commits": [], **({"files": files} if files else {})}
+        )
 
 
 def _as_json(deployment: Deployment) -> Mapping[str, object]:
@@ -189,4 +241,6 @@ def _as_json(deployment: Deployment) -> Mapping[str, object]:
 
 
 def _error(status: int, message: str) -> Response:
-    return json_response({"message": message, "documentation_url": "https://docs.github.com/rest"}, status=status)
+    return json_response(
+        {"message": message, "documentation_url": "https://docs.github.com/rest"}, status=status
+    )

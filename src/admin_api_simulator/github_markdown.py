@@ -10,13 +10,17 @@ import cmarkgfm
 from cmarkgfm.cmark import Options
 
 STYLESHEET: Final = Path(__file__).with_suffix(".css")
-_ALERT: Final = re.compile(r"<blockquote>\n<p>\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\n(.*?)</blockquote>", re.DOTALL)
+_ALERT: Final = re.compile(
+    r"<blockquote>\n<p>\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\n(.*?)</blockquote>", re.DOTALL
+)
 
 
 def box_html(heading: str, markdown: str) -> str:
     """Return a heading and its Markdown in a box, as HTML."""
     # "unsafe" keeps the summary's `<details>`
-    body = _ALERT.sub(_alert, cmarkgfm.github_flavored_markdown_to_html(markdown, Options.CMARK_OPT_UNSAFE))
+    body = _ALERT.sub(
+        _alert, cmarkgfm.github_flavored_markdown_to_html(markdown, Options.CMARK_OPT_UNSAFE)
+    )
     return (
         f'<section class="box">\n<header>{escape(heading)}</header>\n'
         f'<article class="markdown-body">\n{body}</article>\n</section>\n'

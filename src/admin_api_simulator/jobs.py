@@ -94,7 +94,11 @@ class ExportJob:
 
     def as_json(self, now: float) -> dict[str, object]:
         """Return the job's JSON object at a monotonic time."""
-        fields: dict[str, object] = {"jobId": self.id, "domain": self.domain, "createdAt": as_timestamp(self.created_at)}
+        fields: dict[str, object] = {
+            "jobId": self.id,
+            "domain": self.domain,
+            "createdAt": as_timestamp(self.created_at),
+        }
         age = now - self.started
         if age >= self.seconds:
             if self.error is not None:
@@ -103,7 +107,11 @@ class ExportJob:
         if age < self.queue_seconds:
             return fields | {"status": "queued"}
         share = (age - self.queue_seconds) / (self.seconds - self.queue_seconds)
-        return fields | {"status": "running", "progress": min(99, int(100 * share)), "pageCount": int(self.page_count * share)}
+        return fields | {
+            "status": "running",
+            "progress": min(99, int(100 * share)),
+            "pageCount": int(self.page_count * share),
+        }
 
     def as_project_json(self, now: float, updated_at: datetime) -> dict[str, object]:
         """Return the job's JSON object by project, without a link."""
@@ -142,7 +150,11 @@ class AgentJob:
             "createdAt": as_timestamp(self.created_at),
             "archivedAt": archived_at if ended and self.outcome == "archived" else None,
         }
-        return fields | {name: value for name, value in self.overrides.items() if ended or name not in ENDED_ONLY_FIELDS}
+        return fields | {
+            name: value
+            for name, value in self.overrides.items()
+            if ended or name not in ENDED_ONLY_FIELDS
+        }
 
 
 class JobStore:
@@ -182,17 +194,28 @@ class JobStore:
     def start_export(self, domain: str, *, base_path: str = "") -> ExportJob:
         """Start an export of a domain; its plan, or its first label, selects the outcome."""
         plan = self._plans.get(normalized(domain), self._default_plan(domain))
-        return self.add_export(plan.job_id or self._new_id(domain), domain=domain, plan=plan, base_path=base_path)
+        return self.add_export(
+            plan.job_id or self._new_id(domain), domain=domain, plan=plan, base_path=base_path
+        )
 
     def _default_plan(self, domain: str) -> ExportPlan:
         label = first_label(domain)
         if label == CHANGING_LABEL:
-            earlier = sum(normalized(job.domain) == normalized(domain) for job in list(self._exports.values()))
+            earlier = sum(
+                normalized(job.domain) == normalized(domain) for job in list(self._exports.values())
+            )
             number = min(earlier, self._pages - 1)
             return ExportPlan(change=SiteChange(added=earlier, changed=number, removed=number))
         return ExportPlan(error=EXPORT_ERROR if label == FAILING_LABEL else None)
 
-    def add_export(self, job_id: str, *, domain: str = "docs.example.com", plan: ExportPlan, base_path: str = "") -> ExportJob:
+    def add_export(
+        self,
+        job_id: str,
+        *,
+        domain: str = "docs.example.com",
+        plan: ExportPlan,
+        base_path: str = "",
+    ) -> ExportJob:
         """Add an export that begins now."""
         seconds = self._export_seconds if plan.seconds is None else plan.seconds
         job = ExportJob(
@@ -201,7 +224,9 @@ class JobStore:
             started=self._clock.monotonic(),
             created_at=self._clock.now(),
             seconds=seconds,
-            queue_seconds=seconds * self._queue_share if plan.queue_seconds is None else plan.queue_seconds,
+            queue_seconds=seconds * self._queue_share
+            if plan.queue_seconds is None
+            else plan.queue_seconds,
             link_delay_seconds=plan.link_delay_seconds,
             base_path=base_path,
             pages=self._pages if plan.pages is None else plan.pages,
@@ -265,8 +290,14 @@ class JobStore:
 
     def max_concurrent(self) -> int:
         """Return the maximum number of exports that were unfinished at the same time."""
-        spans = [(job.started, job.ended) for job in list(self._exports.values()) if job.started < job.ended]
-        return max((sum(start <= moment < end for start, end in spans) for moment, _ in spans), default=0)
+        spans = [
+            (job.started, job.ended)
+            for job in list(self._exports.values())
+            if job.started < job.ended
+        ]
+        return max(
+            (sum(start <= moment < end for start, end in spans) for moment, _ in spans), default=0
+        )
 
     def export_json(self, job: ExportJob) -> dict[str, object]:
         """Return the JSON object of an export now."""

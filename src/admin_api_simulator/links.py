@@ -40,7 +40,9 @@ class LinkSigner:
         # Some signers do not encode commas, which break `helm --set`.
         query = "&".join(f"{name}={quote(text, safe=',')}" for name, text in fields.items())
         signature = self._signature(method="GET", host=host, path=path, query=query)
-        return f"{query}&X-Amz-Signature={signature}", signed_at + timedelta(seconds=self._link_seconds)
+        return f"{query}&X-Amz-Signature={signature}", signed_at + timedelta(
+            seconds=self._link_seconds
+        )
 
     def check(self, *, method: str, host: str, path: str, query: str) -> Verdict:
         """Return whether a link is valid, or why not; like S3, check its expiry before its signature."""
@@ -51,17 +53,24 @@ class LinkSigner:
             return "unsigned"
         if self._clock.now() >= expires_at:
             return "expired"
-        if not hmac.compare_digest(given.encode(), self._signature(method=method, host=host, path=path, query=query).encode()):
+        if not hmac.compare_digest(
+            given.encode(),
+            self._signature(method=method, host=host, path=path, query=query).encode(),
+        ):
             return "mismatch"
         return "valid"
 
     def _signature(self, *, method: str, host: str, path: str, query: str) -> str:
         fields = sorted((name, text) for name, text in parse_qsl(query, keep_blank_values=True))
         canonical = "&".join(
-            f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in fields if name != "X-Amz-Signature"
+            f"{quote(name, safe='')}={quote(text, safe='')}"
+            for name, text in fields
+            if name != "X-Amz-Signature"
         )
         message = f"{method}\n{path}\n{canonical}\nhost:{host}"
-        return hmac.new(self._secret, message.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
+        return hmac.new(
+            self._secret, message.encode("utf-8", "surrogateescape"), hashlib.sha256
+        ).hexdigest()
 
 
 def _expiry_of(query: str) -> datetime | None:

@@ -38,8 +38,12 @@ class RecordedRequest:
         return self.domain is not None and normalized(self.domain) == normalized(domain)
 
 
-def request_on_the_wire(*, target: str, headers: Mapping[str, str], at: float | None = None, **known: Any) -> RecordedRequest:
+def request_on_the_wire(
+    *, target: str, headers: Mapping[str, str], at: float | None = None, **known: Any
+) -> RecordedRequest:
     """Return a record; the raw target is `/path?query`, or `http://host/path?query` as proxies get it."""
     path, _, query = target.partition("?")
     arrived = time.monotonic() if at is None else at
-    return RecordedRequest(path=path, query=query, headers=CIMultiDict(headers), at=arrived, **known)
+    return RecordedRequest(
+        path=path, query=query, headers=CIMultiDict(headers), at=arrived, **known
+    )

@@ -8,7 +8,9 @@ from typing import Literal
 
 Content = bytes | memoryview
 
-Framing = Literal["length", "chunked", "close"]  # what marks the end of a body (RFC 9112, section 6.3)
+Framing = Literal[
+    "length", "chunked", "close"
+]  # what marks the end of a body (RFC 9112, section 6.3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,20 +30,37 @@ class Response:
     def head_bytes(self, framing: Framing = "length") -> bytes:
         """Return the status line, the headers and the blank line. Framing headers that are set are kept."""
         present = {name.lower() for name in self.headers}
-        lines = [f"HTTP/1.1 {self.status} {self.phrase}", *(f"{name}: {text}" for name, text in self.headers.items())]
-        if framing != "close" and "content-length" not in present and "transfer-encoding" not in present:
-            lines.append("Transfer-Encoding: chunked" if framing == "chunked" else f"Content-Length: {len(self.body)}")
+        lines = [
+            f"HTTP/1.1 {self.status} {self.phrase}",
+            *(f"{name}: {text}" for name, text in self.headers.items()),
+        ]
+        if (
+            framing != "close"
+            and "content-length" not in present
+            and "transfer-encoding" not in present
+        ):
+            lines.append(
+                "Transfer-Encoding: chunked"
+                if framing == "chunked"
+                else f"Content-Length: {len(self.body)}"
+            )
         if "connection" not in present:
             lines.append("Connection: close")
         return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
 
 
-def json_response(value: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(
+    value: object, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
     """Return a response with a JSON body."""
     body = json.dumps(value, ensure_ascii=False).encode()
-    return Response(status=status, headers={"Content-Type": "application/json", **(headers or {})}, body=body)
+    return Response(
+        status=status, headers={"Content-Type": "application/json", **(headers or {})}, body=body
+    )
 
 
-def error_response(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
+def error_response(
+    status: int, message: str, *, headers: Mapping[str, str] | None = None
+) -> Response:
     """Return a response with the API's Error object."""
     return json_response({"error": message}, status=status, headers=headers)

@@ -40,7 +40,9 @@ class ActionRun:
     left: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def run_action(inputs: Mapping[str, str], *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS, **options: Any) -> ActionRun:
+def run_action(
+    inputs: Mapping[str, str], *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS, **options: Any
+) -> ActionRun:
     """Run the action; `options` are those of `start_action`. Raises TimeoutError and ValueError as `collect` does."""
     with start_action(inputs, **options) as started:
         return started.collect(timeout_seconds=timeout_seconds)
@@ -87,7 +89,11 @@ class StartedAction:
     """A running action. Leaving `with` kills it."""
 
     def __init__(
-        self, *, process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], on_line: OnLine | None
+        self,
+        *,
+        process: subprocess.Popen[bytes],
+        folder: tempfile.TemporaryDirectory[str],
+        on_line: OnLine | None,
     ) -> None:
         self._process = process
         self._folder = folder
@@ -120,7 +126,9 @@ class StartedAction:
                     if text in line:
                         return line.rstrip("\n")
                 if not any(reader.is_alive() for reader in self._readers):
-                    raise EOFError(f"the action ended without a line with {text!r}:\n{''.join(self._lines['stdout'])}")
+                    raise EOFError(
+                        f"the action ended without a line with {text!r}:\n{''.join(self._lines['stdout'])}"
+                    )
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"no line with {text!r} in {timeout_seconds:g} s")
                 self._changed.wait(timeout=0.05)
@@ -132,7 +140,9 @@ class StartedAction:
         except subprocess.TimeoutExpired:
             self._end()
             output = "".join(self._lines["stdout"] + self._lines["stderr"])
-            raise TimeoutError(f"the action was still running after {timeout_seconds:g} s; its output:\n{output}") from None
+            raise TimeoutError(
+                f"the action was still running after {timeout_seconds:g} s; its output:\n{output}"
+            ) from None
         self._join()
         folder = Path(self._folder.name)
         try:
@@ -150,7 +160,12 @@ class StartedAction:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self._end()
         self._folder.cleanup()
 
@@ -188,7 +203,9 @@ def _defaults(action_file: str) -> dict[str, str]:
     return {name: _as_text((about or {}).get("default")) for name, about in declared.items()}
 
 
-def runner_environment(*, inputs: Mapping[str, str], folder: Path, workspace: Path, debug: bool) -> dict[str, str]:
+def runner_environment(
+    *, inputs: Mapping[str, str], folder: Path, workspace: Path, debug: bool
+) -> dict[str, str]:
     """Return the environment of a step; create its files in `folder`."""
     for name in ("output", "summary", "env", "path", "state"):
         (folder / name).touch()

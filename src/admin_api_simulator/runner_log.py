@@ -6,7 +6,9 @@ Source: actions/runner, `ActionCommandManager`, and GitHub's documentation of wo
 import re
 from collections.abc import Callable
 
-COMMAND = re.compile(r"\s*::(?P<name>[a-z-]+)(?: (?P<properties>[^:]*(?::(?!:)[^:]*)*))?::(?P<value>.*)", re.DOTALL)
+COMMAND = re.compile(
+    r"\s*::(?P<name>[a-z-]+)(?: (?P<properties>[^:]*(?::(?!:)[^:]*)*))?::(?P<value>.*)", re.DOTALL
+)
 ANNOTATIONS = {"error": "Error: ", "warning": "Warning: ", "notice": "Notice: "}
 
 
@@ -25,7 +27,9 @@ class RunnerLog:
         command = COMMAND.fullmatch(line)
         name, text = (command["name"], _decoded(command["value"])) if command else ("", line)
         if name == "add-mask":
-            self._masks = sorted({*self._masks, *filter(str.strip, text.splitlines())}, key=len, reverse=True)
+            self._masks = sorted(
+                {*self._masks, *filter(str.strip, text.splitlines())}, key=len, reverse=True
+            )
         elif name == "group":
             self._show(f"▶ {text}")
         elif not self._in_group and (command is None or name in ANNOTATIONS):

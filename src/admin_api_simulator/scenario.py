@@ -58,7 +58,9 @@ def parse_scenario(text: str) -> Scenario:
     return scenario
 
 
-def _turns(document: Mapping[str, object], domain: str | None, known: frozenset[str], prefix: str) -> Scenario:
+def _turns(
+    document: Mapping[str, object], domain: str | None, known: frozenset[str], prefix: str
+) -> Scenario:
     turns = {}
     for operation, listed in document.items():
         place = f"{prefix}{operation}"
@@ -66,7 +68,9 @@ def _turns(document: Mapping[str, object], domain: str | None, known: frozenset[
             raise ScenarioError(f"unknown operation {place}; use one of {', '.join(sorted(known))}")
         if not isinstance(listed, list):
             raise ScenarioError(f"{place} must be a list with one entry per turn")
-        turns[operation, domain] = tuple(_turn(entry, f"{place}[{number}]") for number, entry in enumerate(listed))
+        turns[operation, domain] = tuple(
+            _turn(entry, f"{place}[{number}]") for number, entry in enumerate(listed)
+        )
     return turns
 
 

@@ -98,8 +98,12 @@ class Simulator:
             pages=pages,
             job_ids=job_ids,
         )
-        self._signer = LinkSigner(clock=clock, secret=secrets.token_bytes(32), link_seconds=link_seconds)
-        self._bundles = BundleStore(jobs=self._jobs, archive=archive, asset_bytes=asset_bytes, build_ids=build_ids)
+        self._signer = LinkSigner(
+            clock=clock, secret=secrets.token_bytes(32), link_seconds=link_seconds
+        )
+        self._bundles = BundleStore(
+            jobs=self._jobs, archive=archive, asset_bytes=asset_bytes, build_ids=build_ids
+        )
         self._storage = Storage(clock=clock, signer=self._signer, bundles=self._bundles)
         self._api = Api(
             key=key,
@@ -117,7 +121,9 @@ class Simulator:
                 max_jobs=max_jobs,
             ),
         )
-        self.github = GitHub(clock=clock, token=token, deploy_seconds=deploy_seconds, commits=commits)
+        self.github = GitHub(
+            clock=clock, token=token, deploy_seconds=deploy_seconds, commits=commits
+        )
         self._faults = FaultScript()
         self._wire = Wire(faults=self._faults, key=key, keep_requests=keep_requests)
         self._tls = tls
@@ -141,7 +147,11 @@ class Simulator:
                 listening.close()
             raise
         self._addresses = tuple(map(self._address, sockets))
-        self._running = _Running(wire=self._wire, services=[*zip(sockets, self._services, strict=True)], ssl_context=ssl_context)
+        self._running = _Running(
+            wire=self._wire,
+            services=[*zip(sockets, self._services, strict=True)],
+            ssl_context=ssl_context,
+        )
         return self
 
     def _serve_tls(self) -> ssl.SSLContext:
@@ -155,7 +165,14 @@ class Simulator:
         return self
 
     def reply(
-        self, *, method: str, url: str, headers: Mapping[str, str], body: bytes, at: float, fault: Fault | None = None
+        self,
+        *,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        at: float,
+        fault: Fault | None = None,
     ) -> Reply:
         """Return what the platform does about a request that arrives at a monotonic time, unless `fault` is to happen.
 
@@ -189,7 +206,12 @@ class Simulator:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self.stop()
 
     @property
@@ -219,7 +241,8 @@ class Simulator:
     def count(self, operation: str, *, domain: str | None = None, status: int | None = None) -> int:
         """Return the number of requests with this operation and, if given, domain and response status."""
         return sum(
-            (domain is None or request.is_about(domain)) and (status is None or request.status == status)
+            (domain is None or request.is_about(domain))
+            and (status is None or request.status == status)
             for request in self.requests_of(operation)
         )
 
@@ -232,7 +255,12 @@ class Simulator:
         return self._jobs.max_concurrent()
 
     def add_export_job(
-        self, job_id: str, *, seconds: float = 0.0, domain: str = "docs.example.com", pages: int | None = None
+        self,
+        job_id: str,
+        *,
+        seconds: float = 0.0,
+        domain: str = "docs.example.com",
+        pages: int | None = None,
     ) -> None:
         """Add an export that ends in `seconds`."""
         self._jobs.add_export(job_id, domain=domain, plan=ExportPlan(seconds=seconds, pages=pages))
@@ -242,7 +270,12 @@ class Simulator:
         self._jobs.plan_export(domain, plan)
 
     def add_agent_job(
-        self, job_id: str, *, project_id: str = DEMO_PROJECT, seconds: float | None = None, **overrides: object
+        self,
+        job_id: str,
+        *,
+        project_id: str = DEMO_PROJECT,
+        seconds: float | None = None,
+        **overrides: object,
     ) -> None:
         """Add an agent job that ends with a pull request `seconds` after its first read, by default `agent_seconds`.
 
@@ -262,7 +295,12 @@ class Simulator:
         self._faults.plan(operation, turns, domain=domain)
 
     def script_forever(
-        self, operation: Operation, fault: Fault, *, after: Sequence[Fault | None] = (), domain: str | None = None
+        self,
+        operation: Operation,
+        fault: Fault,
+        *,
+        after: Sequence[Fault | None] = (),
+        domain: str | None = None,
     ) -> None:
         """Plan a fault for every turn of an operation, `after` the given ones. `domain` works as in `script`."""
         self._faults.plan(operation, after, then=fault, domain=domain)
@@ -300,13 +338,19 @@ class _Running:
     """The thread with the event loop."""
 
     def __init__(
-        self, *, wire: Wire, services: Sequence[tuple[socket.socket, Service]], ssl_context: ssl.SSLContext | None
+        self,
+        *,
+        wire: Wire,
+        services: Sequence[tuple[socket.socket, Service]],
+        ssl_context: ssl.SSLContext | None,
     ) -> None:
         self._ready = threading.Event()
         self._stopping = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(wire, services, ssl_context)), name="admin-api-simulator", daemon=True
+            target=lambda: asyncio.run(self._serve(wire, services, ssl_context)),
+            name="admin-api-simulator",
+            daemon=True,
         )
         self._thread.start()
         self._ready.wait()
@@ -319,7 +363,10 @@ class _Running:
         self._thread.join()
 
     async def _serve(
-        self, wire: Wire, services: Sequence[tuple[socket.socket, Service]], ssl_context: ssl.SSLContext | None
+        self,
+        wire: Wire,
+        services: Sequence[tuple[socket.socket, Service]],
+        ssl_context: ssl.SSLContext | None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         runners = []
@@ -340,7 +387,9 @@ class _Running:
         finally:
             self._ready.set()
             servers = [runner.server for runner in runners if runner.server is not None]
-            transports = [connection.transport for server in servers for connection in server.connections]
+            transports = [
+                connection.transport for server in servers for connection in server.connections
+            ]
             for runner in runners:
                 await runner.cleanup()
             for transport in transports:

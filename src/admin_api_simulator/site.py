@@ -16,7 +16,9 @@ SCRIPT = 'document.documentElement.dataset.ready = "true";\n'
 SCRIPT_PATH = f"_next/static/chunks/main-{hashlib.sha256(SCRIPT.encode()).hexdigest()[:16]}.js"
 MODIFIED_AT = 1_704_067_200  # 2024-01-01T00:00:00Z
 MODIFIED_DATE = (2024, 1, 1, 0, 0, 0)
-LARGE_FILE_BYTES = 1 << 20  # only the asset is so large; it cannot be compressed, and trying takes seconds
+LARGE_FILE_BYTES = (
+    1 << 20
+)  # only the asset is so large; it cannot be compressed, and trying takes seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,10 @@ def site_files(
     addresses, the script's name has the hash of its content, and `build_id` is in the markup of every page. Links and assets
     begin with `base_path`. The last pages are removed, and the first guides change.
     """
-    paths = ["index.html", *(f"guides/page-{number}.html" for number in range(2, pages - change.removed + 1))]
+    paths = [
+        "index.html",
+        *(f"guides/page-{number}.html" for number in range(2, pages - change.removed + 1)),
+    ]
     paths += [f"guides/new-{number}.html" for number in range(1, change.added + 1)]
     files = {
         path: _page(
@@ -73,12 +78,19 @@ def build_archive(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
     return _zip(files) if kind == "zip" else _tar(files, kind)
 
 
-def _page(*, domain: str, number: int, next_path: str, note: str, build_id: str, base_path: str) -> str:
+def _page(
+    *, domain: str, number: int, next_path: str, note: str, build_id: str, base_path: str
+) -> str:
     name = html.escape(domain)
     title = f"Welcome to {name}" if number == 1 else f"Guide {number}"
     home, following = f"{base_path}/index.html", f"{base_path}/{next_path}"
     body = f'<nav><a href="{home}">Home</a><a href="{following}">Next</a></nav>\n<h1>{title}</h1>\n'
-    return _document(title, f"{body}<p>Page {number} of the documentation at {name}.</p>{note}\n", build_id, base_path)
+    return _document(
+        title,
+        f"{body}<p>Page {number} of the documentation at {name}.</p>{note}\n",
+        build_id,
+        base_path,
+    )
 
 
 def _not_found(*, domain: str, build_id: str, base_path: str) -> str:
@@ -100,7 +112,9 @@ def _document(title: str, body: str, build_id: str, base_path: str) -> str:
 def _sitemap(*, domain: str, paths: list[str]) -> str:
     name = html.escape(domain)
     addresses = (path.removesuffix(".html").removesuffix("index") for path in paths)
-    entries = "".join(f"  <url><loc>https://{name}/{address}</loc></url>\n" for address in addresses)
+    entries = "".join(
+        f"  <url><loc>https://{name}/{address}</loc></url>\n" for address in addresses
+    )
     opening = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
     return f"{opening}{entries}</urlset>\n"
 

@@ -16,7 +16,10 @@ RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 REFUSALS = {
     "unsigned": ("AccessDenied", "Access Denied"),
     "expired": ("AccessDenied", "Request has expired"),
-    "mismatch": ("SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided."),
+    "mismatch": (
+        "SignatureDoesNotMatch",
+        "The request signature we calculated does not match the signature you provided.",
+    ),
 }
 
 
@@ -55,7 +58,11 @@ class Storage:
         if disposition:
             headers["Content-Disposition"] = disposition
         headers["Accept-Ranges"] = "bytes"
-        span = parse_range(request.headers.get("Range", ""), size) if _is_unchanged(request, validators) else None
+        span = (
+            parse_range(request.headers.get("Range", ""), size)
+            if _is_unchanged(request, validators)
+            else None
+        )
         if span is None:
             return Response(headers=headers, body=bundle.content)
         start, end = span
@@ -66,7 +73,10 @@ class Storage:
         return Response(status=206, headers=headers, body=memoryview(bundle.content)[start:end])
 
     def _validators(self, bundle: Bundle) -> dict[str, str]:
-        times = {"Last-Modified": datetime.fromtimestamp(bundle.modified_at, UTC), "Date": self._clock.now()}
+        times = {
+            "Last-Modified": datetime.fromtimestamp(bundle.modified_at, UTC),
+            "Date": self._clock.now(),
+        }
         headers = {name: time.strftime("%a, %d %b %Y %H:%M:%S GMT") for name, time in times.items()}
         return headers | {"ETag": bundle.etag}
 
@@ -75,7 +85,9 @@ class Storage:
             message = "Only one auth mechanism allowed: a signature in the query, or the Authorization header"
             return _error(400, "InvalidArgument", message)
         host = request.headers.get("Host", "")
-        verdict = self._signer.check(method=request.method, host=host, path=request.path, query=request.query)
+        verdict = self._signer.check(
+            method=request.method, host=host, path=request.path, query=request.query
+        )
         return None if verdict == "valid" else _error(403, *REFUSALS[verdict])
 
 

@@ -44,7 +44,11 @@ class Reply:
     def status(self) -> int | None:
         """The status that the client receives, if any."""
         fault = self.fault
-        return self.response.status if fault is None or (fault.raw is None and fault.cut != "before_response") else None
+        return (
+            self.response.status
+            if fault is None or (fault.raw is None and fault.cut != "before_response")
+            else None
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +60,9 @@ class Wire:
     requests: list[RecordedRequest] = field(default_factory=list)
     keep_requests: bool = True
 
-    def handler(self, service: Service) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+    def handler(
+        self, service: Service
+    ) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         """Return the request handler of a service."""
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:
@@ -65,12 +71,20 @@ class Wire:
             try:
                 response, status = await self._respond(service, request)
             finally:
-                log_request(request.method, request.raw_path, status, seconds=time.monotonic() - began, key=self.key)
+                log_request(
+                    request.method,
+                    request.raw_path,
+                    status,
+                    seconds=time.monotonic() - began,
+                    key=self.key,
+                )
             return response
 
         return handle
 
-    async def _respond(self, service: Service, request: web.BaseRequest) -> tuple[web.StreamResponse, int | None]:
+    async def _respond(
+        self, service: Service, request: web.BaseRequest
+    ) -> tuple[web.StreamResponse, int | None]:
         """Return the response, and the status that the client receives, if any."""
         try:
             body = await request.read()
@@ -92,7 +106,9 @@ class Wire:
             return _RawResponse(reply.response, reply.fault), reply.status
         return _web_response(reply.response), reply.status
 
-    def reply(self, service: Service, received: RecordedRequest, fault: Fault | None = None) -> Reply:
+    def reply(
+        self, service: Service, received: RecordedRequest, fault: Fault | None = None
+    ) -> Reply:
         """Record a request, run its operation or take the given or planned fault, and return what to send."""
         recorded = replace(received, domain=service.domain_of(received))
         if self.keep_requests:
@@ -128,7 +144,9 @@ class _RawResponse(web.StreamResponse):
                 await writer.write(piece)
                 await asyncio.sleep(self._fault.drip_seconds)
         if self._fault.stall_after_bytes is not None:
-            await asyncio.Event().wait()  # canceled when the client disconnects or the simulator stops
+            await (
+                asyncio.Event().wait()
+            )  # canceled when the client disconnects or the simulator stops
         raise ConnectionResetError
 
 
@@ -191,4 +209,9 @@ def _chunks(body: Content, kept: int | None) -> Iterator[bytes | memoryview]:
 def _web_response(response: Response) -> web.StreamResponse:
     if len(response.body) > PIECE_BYTES:
         return _Streamed(response)
-    return web.Response(status=response.status, reason=response.phrase, headers=response.headers, body=bytes(response.body))
+    return web.Response(
+        status=response.status,
+        reason=response.phrase,
+        headers=response.headers,
+        body=bytes(response.body),
+    )

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from .errors import Cancelled
 
-_CHECK_SECONDS: Final = 0.05  # how often a wait for another thread checks whether the run is cancelled
+_CHECK_SECONDS: Final = (
+    0.05  # how often a wait for another thread checks whether the run is cancelled
+)
 
 
 class Cancellation:
@@ -24,7 +26,9 @@ class Cancellation:
 
     def check(self) -> None:
         """Raise `Cancelled` once the run is cancelled."""
-        if self._cancelled.is_set():  # much cheaper than `wait(0)`, and called for every chunk of an archive
+        if (
+            self._cancelled.is_set()
+        ):  # much cheaper than `wait(0)`, and called for every chunk of an archive
             raise Cancelled("cancelled")
 
     def wait(self, seconds: float) -> None:

@@ -199,9 +199,7 @@ class TooManyRemoved(ActionError):
 
     failure_reason = "too-many-removed"
     default_cause = "The export is incomplete or outdated, pages were renamed, or `compare-with` is another site's manifest."
-    default_remedy = (
-        "If these pages may disappear, raise `max-removed` and publish this export. If not, fix the site and export it again."
-    )
+    default_remedy = "If these pages may disappear, raise `max-removed` and publish this export. If not, fix the site and export it again."
 
 
 class NoPullRequest(ActionError):
@@ -209,7 +207,9 @@ class NoPullRequest(ActionError):
 
     failure_reason = "no-pull-request"
     default_cause = "The agent changed no file, could not open one, or was archived before that."
-    default_remedy = "Read the agent's session on the platform. Remove `require-pr` if none is needed."
+    default_remedy = (
+        "Read the agent's session on the platform. Remove `require-pr` if none is needed."
+    )
 
 
 class TimedOut(ActionError):
@@ -270,7 +270,9 @@ class Cancelled(ActionError):
     """SIGINT or SIGTERM ended the run."""
 
     failure_reason = "cancelled"
-    default_cause = "The workflow run was cancelled, or the step or job reached its `timeout-minutes`."
+    default_cause = (
+        "The workflow run was cancelled, or the step or job reached its `timeout-minutes`."
+    )
 
 
 class InternalError(ActionError):
@@ -278,7 +280,9 @@ class InternalError(ActionError):
 
     failure_reason = "internal-error"
     default_cause = "This is a bug in the action, not in your workflow."
-    default_remedy = "Re-run the job with debug logging enabled, and attach its log to a bug report."
+    default_remedy = (
+        "Re-run the job with debug logging enabled, and attach its log to a bug report."
+    )
     bug: Exception | None = None
 
 
@@ -310,14 +314,22 @@ class NoRoom(Exception):
 
 def system_reason(error: OSError) -> str:
     """Return the system's reason, with the likely causes where access is denied."""
-    return f"{error.strerror}; likely causes: {DENIED_BY}" if isinstance(error, PermissionError) else str(error.strerror)
+    return (
+        f"{error.strerror}; likely causes: {DENIED_BY}"
+        if isinstance(error, PermissionError)
+        else str(error.strerror)
+    )
 
 
 def internal_error(error: Exception) -> InternalError:
     """Return the failure that reports an unexpected error."""
     frames = traceback.extract_tb(error.__traceback__)
-    location = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
+    location = (
+        f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
+    )
     versions = f"docs-platform-action {__version__}, Python {sys.version.split()[0]}"
-    failure = InternalError("the action itself failed", details=(f"{type(error).__name__} at {location}, {versions}.",))
+    failure = InternalError(
+        "the action itself failed", details=(f"{type(error).__name__} at {location}, {versions}.",)
+    )
     failure.bug = error
     return failure

@@ -21,7 +21,9 @@ class Events(Protocol):
     def status_read(self, job: Job) -> None:
         """Announce a new reading of the job."""
 
-    def request_ended(self, job: Job, request: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
+    def request_ended(
+        self, job: Job, request: str, *, outcome: str, milliseconds: float, request_id: str | None
+    ) -> None:
         """Announce the end of a request to the API, such as `GET /v1/…`, with its status or its error."""
 
     def retrying(
@@ -44,7 +46,9 @@ class Events(Protocol):
     def link_made(self, job: Job) -> None:
         """Announce the link to the bundle, or a new one."""
 
-    def storage_responded(self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None) -> None:
+    def storage_responded(
+        self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None
+    ) -> None:
         """Announce a response of the storage. `requested` is the requested range."""
 
     def download_progressed(self, job: Job, received: int, size: int | None) -> None:

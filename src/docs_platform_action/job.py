@@ -14,7 +14,13 @@ STARTED: Final = "started"  # with `wait: false`
 FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
 NOT_STARTED: Final = "not started"
-VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)  # in the order in which they are counted
+VERDICTS: Final = (
+    DONE,
+    STARTED,
+    FAILED,
+    CANCELLED,
+    NOT_STARTED,
+)  # in the order in which they are counted
 
 DEPLOYMENT: Final = "deployed"
 ROOM: Final = "waited for room"
@@ -25,7 +31,9 @@ DOWNLOAD: Final = "downloaded"
 VERIFICATION: Final = "verified"
 UNPACK: Final = "unpacked"
 
-MIN_LINK_SECONDS: Final = 60.0  # that a link must remain valid at the end of the run, so that later steps can use it
+MIN_LINK_SECONDS: Final = (
+    60.0  # that a link must remain valid at the end of the run, so that later steps can use it
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,13 +121,21 @@ class Job:
 
     def is_in(self, *phases: str) -> bool:
         """Return whether the job's current phase is one of these."""
-        return bool(self.phases) and self.phases[-1].ended_at is None and self.phases[-1].name in phases
+        return (
+            bool(self.phases)
+            and self.phases[-1].ended_at is None
+            and self.phases[-1].name in phases
+        )
 
     def outcome_of(self, phase: Phase) -> str:
         """Return the name of a phase, or how the job ended in it."""
         is_exported = phase.name == RUN and self.status == ExportJob.COMPLETED
         is_complete = phase.name in {QUEUE, ROOM} or is_exported
-        return phase.name if self.failure is None or phase is not self.phases[-1] or is_complete else f"{self.verdict} after"
+        return (
+            phase.name
+            if self.failure is None or phase is not self.phases[-1] or is_complete
+            else f"{self.verdict} after"
+        )
 
     def record_start(self, job_id: str, status: str | None, now: float) -> None:
         """Record that this run started the job on the platform."""
@@ -149,7 +165,9 @@ class Job:
     def progress(self) -> float | None:
         """The last reading's percentage. What a queued job reports is not its own progress."""
         job = self.reading
-        return job.progress if isinstance(job, ExportJob) and job.status != ExportJob.QUEUED else None
+        return (
+            job.progress if isinstance(job, ExportJob) and job.status != ExportJob.QUEUED else None
+        )
 
     @property
     def pages(self) -> int | None:
@@ -191,7 +209,13 @@ class Job:
     @property
     def kind(self) -> str:
         """What the job is, for people."""
-        return "Agent job" if self.is_agent_job else "Bundle" if self.is_bundle_file else "Static export"
+        return (
+            "Agent job"
+            if self.is_agent_job
+            else "Bundle"
+            if self.is_bundle_file
+            else "Static export"
+        )
 
     @property
     def site(self) -> str | None:
@@ -225,7 +249,11 @@ class Job:
     def subject(self) -> str:
         """The job's name for people, which begins a sentence."""
         if self.is_agent_job:
-            return f"Agent job {self.job_id} of project {self.project_id}" if self.job_id else self.kind
+            return (
+                f"Agent job {self.job_id} of project {self.project_id}"
+                if self.job_id
+                else self.kind
+            )
         if self.site is not None:
             return f"{'Bundle' if self.is_bundle_file else 'Export'} of {self.site}"
         return f"Export job {self.job_id}" if self.job_id else self.kind
@@ -237,7 +265,9 @@ class Job:
 
     def headline(self, error: ActionError) -> str:
         """Return what failed and how, in one sentence."""
-        is_about_an_input = isinstance(error, InvalidInput) or error.summary.startswith("`base-url`")
+        is_about_an_input = isinstance(error, InvalidInput) or error.summary.startswith(
+            "`base-url`"
+        )
         return error.summary if is_about_an_input else f"{self.subject}: {error.summary}"
 
     @property
@@ -289,10 +319,16 @@ class Job:
 
     def cancel(self, signal_name: str, now: float, *, is_start_unconfirmed: bool) -> None:
         """End the job because of a signal."""
-        when = f"after {format_clock(self.duration_seconds(now))}" if self.began_at is not None else "before it started"
+        when = (
+            f"after {format_clock(self.duration_seconds(now))}"
+            if self.began_at is not None
+            else "before it started"
+        )
         details = []
         if is_start_unconfirmed:
-            details = ["A start request was in flight. Check the dashboard to see whether the export is running."]
+            details = [
+                "A start request was in flight. Check the dashboard to see whether the export is running."
+            ]
         elif self.job_id is None and not self.is_bundle_file:
             details = ["Nothing was started on the platform."]
             if self.room is not None and self.room.next_at > now:
@@ -307,10 +343,19 @@ class Job:
 
     def result(self, now: float) -> dict[str, object]:
         """Return the job's object in the output `results`, with every key. Unknown values are `None`."""
-        failure, delivered, downloaded, changes = self.failure, self.delivered, self.delivered.downloaded, self.delivered.changes
+        failure, delivered, downloaded, changes = (
+            self.failure,
+            self.delivered,
+            self.delivered.downloaded,
+            self.delivered.changes,
+        )
         link = self.link if failure is None else None
         agent_job = self.reading if isinstance(self.reading, AgentJob) else None
-        message = ". ".join(filter(None, (self.headline(failure), " ".join(failure.details)))) if failure else None
+        message = (
+            ". ".join(filter(None, (self.headline(failure), " ".join(failure.details))))
+            if failure
+            else None
+        )
         known: dict[str, object] = {
             "mode": self.mode,
             "domain": self.domain,
@@ -329,7 +374,9 @@ class Job:
             "manifestPath": delivered.manifest_path,
             "siteSha256": delivered.site_sha256,
             "changed": changes.is_any if changes else None,
-            "changes": {"pages": dict(changes.pages), "files": dict(changes.files)} if changes else None,
+            "changes": {"pages": dict(changes.pages), "files": dict(changes.files)}
+            if changes
+            else None,
             "changesPath": delivered.changes_path,
             "prLink": self.pr_link,
             "repository": agent_job.repository if agent_job else None,
@@ -342,4 +389,7 @@ class Job:
             "message": message,
         }
         # a line break would let a server write a command to a workflow that prints the value
-        return {name: UNUSABLE.sub(" ", value) if isinstance(value, str) else value for name, value in known.items()}
+        return {
+            name: UNUSABLE.sub(" ", value) if isinstance(value, str) else value
+            for name, value in known.items()
+        }

@@ -43,22 +43,30 @@ CANCELLED_OUTPUTS_SECONDS: Final = 1.0  # to write outputs, before the runner ki
 
 def main(signal_handler: SignalHandler, clock: Clock) -> int:
     """Run the action with this process's environment and output; return the exit code."""
-    stream = sys.stdout if isinstance(sys.stdout, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO())
+    stream = (
+        sys.stdout if isinstance(sys.stdout, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO())
+    )
     stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     try:
         exit_code = run(os.environ, stream, signal_handler, clock)
     except Exception as error:  # noqa: BLE001  # a stack trace could show what is not masked yet
-        stream.write(f"Error: the action itself failed ({type(error).__name__}). {InternalError.default_cause}\n")
+        stream.write(
+            f"Error: the action itself failed ({type(error).__name__}). {InternalError.default_cause}\n"
+        )
         exit_code = 1
     signal_handler.ignore()
     try:
         stream.flush()
-    except OSError:  # already reported; Python would flush again at its end, fail, and change the exit code
+    except (
+        OSError
+    ):  # already reported; Python would flush again at its end, fail, and change the exit code
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return exit_code
 
 
-def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandler, clock: Clock) -> int:
+def run(
+    environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandler, clock: Clock
+) -> int:
     """Run the action; return its exit code: 0, 1, or 128 plus the number of the signal that ended it."""
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
     console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
@@ -68,12 +76,16 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
     env_file = _path(environ, "OUTPUT_ENV_FILE") if output_file is None else None
     outputs = Outputs(output_file, console.redactor, env_file=env_file)
     started_at = clock.monotonic()
-    jobs = [Job(mode=reader.mode, began_at=started_at)]  # reports errors from before the settings are known
+    jobs = [
+        Job(mode=reader.mode, began_at=started_at)
+    ]  # reports errors from before the settings are known
     events: GuardedEvents | None = None
     cancelled: Sequence[Job] = ()
     exit_code = 0
     try:
-        roots = filter(None, [_path(environ, "GITHUB_WORKSPACE") or Path(), _path(environ, "RUNNER_TEMP")])
+        roots = filter(
+            None, [_path(environ, "GITHUB_WORKSPACE") or Path(), _path(environ, "RUNNER_TEMP")]
+        )
         try:
             settings = reader.read(roots=[*roots], env_file=env_file)
         finally:
@@ -84,7 +96,9 @@ def run(environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandle
         log = Log(console, clock, jobs, max_parallel=settings.max_parallel)
         events = GuardedEvents(log, console)
         context = _context_for(settings, clock, events, outputs, console.redactor)
-        runner = Runner([*zip(jobs, settings.jobs, strict=True)], context, max_parallel=settings.max_parallel)
+        runner = Runner(
+            [*zip(jobs, settings.jobs, strict=True)], context, max_parallel=settings.max_parallel
+        )
         received = signal_handler.run(runner)
         if received is not None:
             exit_code, cancelled = 128 + received, runner.unfinished

@@ -17,7 +17,9 @@ DIGEST_BYTES: Final = 32
 
 _HEADER: Final = re.compile(rb"# ([1-9][0-9]{0,5}) files\n")
 _ENTRY: Final = re.compile(rb"([0-9a-f]{64})  (.{1,1024})\n(?:# text ([0-9a-f]{64})\n)?")
-_UNSAFE: Final = re.compile(rb"(?:\A|/)\.{0,2}(?:/|\Z)|\\")  # an empty part, `.`, `..`, or a backslash
+_UNSAFE: Final = re.compile(
+    rb"(?:\A|/)\.{0,2}(?:/|\Z)|\\"
+)  # an empty part, `.`, `..`, or a backslash
 _STANDARD_INPUT: Final = b"-"  # for which `sha256sum` takes the name
 
 # Closing tags are first, because half of all tags are such. No match gives back what it has read, so the time is always linear.
@@ -64,18 +66,28 @@ def read_manifest(data: bytes) -> dict[bytes, bytes]:
         if entry is None or (entry[3] is not None and not is_page(entry[2])):
             raise _not_whole(data, entry.start(3) if entry else position, "cut off or invalid")
         path = _STANDARD_INPUT if entry[2] == b"./-" else entry[2]
-        if entry[2] == _STANDARD_INPUT or _UNSAFE.search(path) or UNUSABLE.search(path.decode(errors="surrogateescape")):
+        if (
+            entry[2] == _STANDARD_INPUT
+            or _UNSAFE.search(path)
+            or UNUSABLE.search(path.decode(errors="surrogateescape"))
+        ):
             raise _not_whole(data, position, "with a path that no manifest has")
         if path <= previous:
             raise _not_whole(data, position, "repeated, or not in the order of the paths")
         files[path] = bytes.fromhex(f"{entry[1].decode()}{(entry[3] or b'').decode()}")
         position = entry.end()
     if len(files) != int(header[1]):
-        raise _not_whole(data, position, f"the end, after {len(files):,} files, but line 1 says {int(header[1]):,}")
+        raise _not_whole(
+            data,
+            position,
+            f"the end, after {len(files):,} files, but line 1 says {int(header[1]):,}",
+        )
     return files
 
 
 def _not_whole(data: bytes, position: int, reason: str) -> ValueError:
     number, start = data.count(b"\n", 0, position) + 1, data.rfind(b"\n", 0, position) + 1
-    line = repr(data[start : start + 80].partition(b"\n")[0])[1:]  # shows another encoding, and CRLF
+    line = repr(data[start : start + 80].partition(b"\n")[0])[
+        1:
+    ]  # shows another encoding, and CRLF
     return ValueError(f"line {number} ({line}) is {reason}")

@@ -19,13 +19,29 @@ GITHUB: Final = "GitHub"
 
 MAX_TEXT_LENGTH: Final = 1000
 
-UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and lone surrogates
-_AMBIGUOUS_HOST: Final = re.compile(r"""\\|[%<>"^`{|}][^@]*\Z""")  # URL parsers differ in how they read a host with one of these
+UNUSABLE: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]"
+)  # control characters and lone surrogates
+_AMBIGUOUS_HOST: Final = re.compile(
+    r"""\\|[%<>"^`{|}][^@]*\Z"""
+)  # URL parsers differ in how they read a host with one of these
 
 _PHRASES: Final = frozenset(status.phrase.lower() for status in http.HTTPStatus) | {
-    *("unprocessable entity", "unprocessable content", "payload too large", "content too large"),  # old and new ones
+    *(
+        "unprocessable entity",
+        "unprocessable content",
+        "payload too large",
+        "content too large",
+    ),  # old and new ones
 }
-_REASONS: Final = ("error", "message", "msg", "detail", "errors", "title")  # fields of APIs, frameworks and gateways
+_REASONS: Final = (
+    "error",
+    "message",
+    "msg",
+    "detail",
+    "errors",
+    "title",
+)  # fields of APIs, frameworks and gateways
 _MAX_DEPTH: Final = 5  # of a reason in an error response
 
 
@@ -80,7 +96,9 @@ class Bundle:
             raise ValueError("`bundleUrl` is missing or is not an absolute https address")
         expires_at = body.get("expiresAt")
         if isinstance(expires_at, str) or _is_number(expires_at):
-            return cls(url=url, expires_at=str(expires_at).strip() or None, expires=parse_time(expires_at))
+            return cls(
+                url=url, expires_at=str(expires_at).strip() or None, expires=parse_time(expires_at)
+            )
         return cls(url=url)
 
 
@@ -106,12 +124,20 @@ class Changes:
     CHANGED: ClassVar[str] = "changed"
     REMOVED: ClassVar[str] = "removed"
     UNCHANGED: ClassVar[str] = "unchanged"
-    NAMES: ClassVar[Mapping[str, str]] = {TEXT_CHANGED: "text changed", CHANGED: "otherwise changed"}  # of pages, for people
+    NAMES: ClassVar[Mapping[str, str]] = {
+        TEXT_CHANGED: "text changed",
+        CHANGED: "otherwise changed",
+    }  # of pages, for people
 
     @property
     def is_any(self) -> bool:
         """Whether any file was added, changed or removed."""
-        return any(count for counts in (self.pages, self.files) for kind, count in counts.items() if kind != self.UNCHANGED)
+        return any(
+            count
+            for counts in (self.pages, self.files)
+            for kind, count in counts.items()
+            if kind != self.UNCHANGED
+        )
 
     @property
     def has_new_text_everywhere(self) -> bool:
@@ -123,7 +149,10 @@ class Changes:
         """What to know about the numbers, in sentences."""
         first = "Nothing is published yet (`first-publication`), so every file counts as added."
         dated = "The text of every page differs, so something in each page probably changes with every export, such as a date."
-        return [*([first] if self.is_first else []), *([dated] if self.has_new_text_everywhere else [])]
+        return [
+            *([first] if self.is_first else []),
+            *([dated] if self.has_new_text_everywhere else []),
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +179,11 @@ class AgentJob:
         found = body.get("id")
         is_comparable = isinstance(found, str) or (isinstance(found, int) and str(job_id).isdigit())
         if is_comparable and str(found).lower() not in {"", str(job_id or found).lower()}:
-            raise BadResponse("the API returned another job", details=(f"Its ID is '{str(found)[:100]}'.",), **IN_FRONT)
+            raise BadResponse(
+                "the API returned another job",
+                details=(f"Its ID is '{str(found)[:100]}'.",),
+                **IN_FRONT,
+            )
         source, given = body.get("source"), str(body.get("prLink") or "").strip()
         link = re.sub(r"\s", lambda blank: quote(blank[0]), given)
         return cls(
@@ -193,13 +226,18 @@ class Deployment:
     @classmethod
     def from_json(cls, body: object, repository_url: str) -> Self | None:
         """Read an item of the list of deployments, if it has an `id` and a `sha`."""
-        if not isinstance(body, dict) or not isinstance(body.get("id"), int) or (commit := _text(body, "sha")) is None:
+        if (
+            not isinstance(body, dict)
+            or not isinstance(body.get("id"), int)
+            or (commit := _text(body, "sha")) is None
+        ):
             return None
         return cls(
             id=body["id"],
             commit=commit,
             commit_url=f"{repository_url}/commit/{commit}",
-            creator=_text(body.get("creator"), "login") or "ghost",  # as GitHub shows deleted accounts
+            creator=_text(body.get("creator"), "login")
+            or "ghost",  # as GitHub shows deleted accounts
             environment=_text(body, "environment") or "",
             is_transient=body.get("transient_environment") is True,
         )
@@ -207,7 +245,11 @@ class Deployment:
     def with_status(self, body: object) -> Self:
         """Return the deployment with a status, an item of the list of its statuses."""
         links = (_text(body, name) or "" for name in ("log_url", "target_url", "environment_url"))
-        return replace(self, state=_text(body, "state") or self.state, link=next(filter(is_web_address, links), None))
+        return replace(
+            self,
+            state=_text(body, "state") or self.state,
+            link=next(filter(is_web_address, links), None),
+        )
 
     @property
     def name(self) -> str:
@@ -218,12 +260,16 @@ class Deployment:
     def description(self) -> str:
         """What completes "Its deployment …", where it is not live."""
         ended = "has failed" if self.state in self.FAILED else "has been replaced"
-        return ended if self.state in {self.LIVE, *self.OVER} else f"is {self.state.replace('_', ' ')}"
+        return (
+            ended if self.state in {self.LIVE, *self.OVER} else f"is {self.state.replace('_', ' ')}"
+        )
 
 
 def read_error(body: object) -> str | None:
     """Read the reason in an error response, wherever it stands; one that only repeats a status, if there is no other."""
-    reasons = [*dict.fromkeys(itertools.islice(reasons_in(body), 3))] if isinstance(body, dict) else []
+    reasons = (
+        [*dict.fromkeys(itertools.islice(reasons_in(body), 3))] if isinstance(body, dict) else []
+    )
     texts = [reason for reason in reasons if reason.lower() not in _PHRASES] or reasons
     return "; ".join(texts)[:MAX_TEXT_LENGTH].strip() or None
 
@@ -236,9 +282,16 @@ def reasons_in(value: object, depth: int = 0) -> Iterator[str]:
         yield from (reason for item in value for reason in reasons_in(item, depth + 1))
     elif isinstance(value, dict) and depth < _MAX_DEPTH:
         known = [name for name in _REASONS if name in value]
-        place = ".".join(map(str, value["loc"][:_MAX_DEPTH])) + ": " if isinstance(value.get("loc"), list) else ""
+        place = (
+            ".".join(map(str, value["loc"][:_MAX_DEPTH])) + ": "
+            if isinstance(value.get("loc"), list)
+            else ""
+        )
         for name in known if known or not depth else value:
-            yield from (f"{place if known else f'{name}: '}{reason}" for reason in reasons_in(value[name], depth + 1))
+            yield from (
+                f"{place if known else f'{name}: '}{reason}"
+                for reason in reasons_in(value[name], depth + 1)
+            )
 
 
 def read_started(body: Mapping[str, object]) -> tuple[str, str | None]:
@@ -269,12 +322,19 @@ def is_web_address(url: str) -> bool:
         host, port = parts.hostname, parts.port
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(host) and port != 0 and not _AMBIGUOUS_HOST.search(parts.netloc)
+    return (
+        parts.scheme in {"http", "https"}
+        and bool(host)
+        and port != 0
+        and not _AMBIGUOUS_HOST.search(parts.netloc)
+    )
 
 
 def is_bundle_url(url: str) -> bool:
     """Return whether a bundle may be downloaded from a URL: https, or http from this machine."""
-    return is_web_address(url) and (urlsplit(url).scheme == "https" or is_loopback(urlsplit(url).hostname or ""))
+    return is_web_address(url) and (
+        urlsplit(url).scheme == "https" or is_loopback(urlsplit(url).hostname or "")
+    )
 
 
 def is_loopback(host: str) -> bool:
@@ -298,7 +358,9 @@ def _text(body: object, name: str) -> str | None:
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf  # false for NaN, too
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+    )  # false for NaN, too
 
 
 def _percent(value: object) -> float | None:

@@ -21,7 +21,17 @@ from .redaction import HIDDEN, Redactor
 
 # the keys of a job's result that are also outputs of a step with one job
 OUTPUTS_OF_ONE_JOB: Final = (
-    *("deployedCommit", "jobId", "status", "pageCount", "bundleUrl", "expiresAt", "bundlePath", "bundleSize", "bundleSha256"),
+    *(
+        "deployedCommit",
+        "jobId",
+        "status",
+        "pageCount",
+        "bundleUrl",
+        "expiresAt",
+        "bundlePath",
+        "bundleSize",
+        "bundleSha256",
+    ),
     *("sitePath", "valuesFile", "manifestPath", "siteSha256", "changed", "changesPath", "prLink"),
 )
 
@@ -46,11 +56,17 @@ class Outputs:
     `values` holds them after `write_all`.
     """
 
-    def __init__(self, file: Path | None, redactor: Redactor, *, env_file: Path | None = None) -> None:
+    def __init__(
+        self, file: Path | None, redactor: Redactor, *, env_file: Path | None = None
+    ) -> None:
         self.values: Mapping[str, str] = {}
         self.error: InternalError | None = None
         self._hidden_links = _NOTHING
-        self._file, self._env_file, self._redactor = file, env_file if file is None else None, redactor
+        self._file, self._env_file, self._redactor = (
+            file,
+            env_file if file is None else None,
+            redactor,
+        )
         self._written: dict[str, str] = {}
         self._is_closed = False
         self._lock = threading.Lock()
@@ -60,17 +76,33 @@ class Outputs:
         if self._file is not None:
             self._append({})
         if self._env_file is not None:
-            with _explained(InvalidInput, "the file of OUTPUT_ENV_FILE cannot be written", self._env_file, _ENV_FILE):
+            with _explained(
+                InvalidInput,
+                "the file of OUTPUT_ENV_FILE cannot be written",
+                self._env_file,
+                _ENV_FILE,
+            ):
                 if self._env_file.exists() and not self._env_file.is_file():
                     raise OSError(errno.EEXIST, "Not a regular file")
-                self._env_file.unlink(missing_ok=True)  # a shell must not read the outputs of an earlier run
+                self._env_file.unlink(
+                    missing_ok=True
+                )  # a shell must not read the outputs of an earlier run
                 tempfile.TemporaryFile(dir=self._env_file.parent).close()
 
     def write_job_id(self, job: Job) -> None:
         """Write `jobId` and `deployedCommit` early: the runner reads the file even after a cancel. Raises `InternalError`."""
         with self._lock:
-            if self._file is not None and not self._is_closed:  # a cancel may leave a thread that knows the id late
-                self._append(_texts({"deployedCommit": job.deployed.commit if job.deployed else None, "jobId": job.job_id}))
+            if (
+                self._file is not None and not self._is_closed
+            ):  # a cancel may leave a thread that knows the id late
+                self._append(
+                    _texts(
+                        {
+                            "deployedCommit": job.deployed.commit if job.deployed else None,
+                            "jobId": job.job_id,
+                        }
+                    )
+                )
 
     @property
     def printable(self) -> Mapping[str, str]:
@@ -91,13 +123,23 @@ class Outputs:
         self.values = self._values_of(jobs, now, duration_seconds)
         links = [job.link.url for job in jobs if job.masks_bundle_url and job.link is not None]
         self._hidden_links = _pattern_of(links)
-        is_refused = isinstance(jobs[0].failure, InvalidInput)  # then another file may be there, such as an archive
+        is_refused = isinstance(
+            jobs[0].failure, InvalidInput
+        )  # then another file may be there, such as an archive
         try:
             with self._lock:
                 self._is_closed = True
                 if self._file is not None:
-                    self._append({name: text for name, text in self.values.items() if self._written.get(name) != text})
-                elif self._env_file is not None and not (is_refused and "OUTPUT_ENV_FILE" in self.values["results"]):
+                    self._append(
+                        {
+                            name: text
+                            for name, text in self.values.items()
+                            if self._written.get(name) != text
+                        }
+                    )
+                elif self._env_file is not None and not (
+                    is_refused and "OUTPUT_ENV_FILE" in self.values["results"]
+                ):
                     self._write_env_file(self._env_file)
         except InternalError as error:
             job = next((job for job in jobs if job.failure is None), None)
@@ -107,45 +149,68 @@ class Outputs:
                 self.error = error
             self.values = self._values_of(jobs, now, duration_seconds)
             short = {name: text for name, text in self.values.items() if name != "results"}
-            for part in (short, {"results": self.values["results"]}) if self._file is not None else ():
+            for part in (
+                (short, {"results": self.values["results"]}) if self._file is not None else ()
+            ):
                 with contextlib.suppress(InternalError):  # there may be room for the short ones
                     self._append(part)
 
-    def _values_of(self, jobs: Sequence[Job], now: float, duration_seconds: float) -> Mapping[str, str]:
+    def _values_of(
+        self, jobs: Sequence[Job], now: float, duration_seconds: float
+    ) -> Mapping[str, str]:
         results = [job.result(now) for job in jobs]
         for result in results:
-            result["message"] = self._redactor.hide(str(result["message"])) if result["message"] is not None else None
+            result["message"] = (
+                self._redactor.hide(str(result["message"]))
+                if result["message"] is not None
+                else None
+            )
         values = {name: results[0][name] for name in OUTPUTS_OF_ONE_JOB} if len(jobs) == 1 else {}
         values["durationSeconds"] = int(duration_seconds)
         values["results"] = json.dumps(results, separators=(",", ":"))
-        values["failureReason"] = next((job.failure.failure_reason for job in jobs if job.failure is not None), None)
+        values["failureReason"] = next(
+            (job.failure.failure_reason for job in jobs if job.failure is not None), None
+        )
         return _texts(values)
 
     def _append(self, values: Mapping[str, str]) -> None:
         assert self._file is not None  # noqa: S101  # for the type checker: the callers check it
-        records = "".join(f"{prepare_key_value_message(name, text)}\n" for name, text in values.items())
+        records = "".join(
+            f"{prepare_key_value_message(name, text)}\n" for name, text in values.items()
+        )
         with _explained(
-            InternalError, "the step's output file cannot be written", "The file that GITHUB_OUTPUT names", _RUNNER_DISK
+            InternalError,
+            "the step's output file cannot be written",
+            "The file that GITHUB_OUTPUT names",
+            _RUNNER_DISK,
         ):
             size = self._file.stat().st_size if self._file.exists() else 0
             try:
                 with self._file.open("ab") as file:
                     file.write(records.encode())
             except OSError:
-                with contextlib.suppress(OSError):  # the first error is reported; the runner refuses a file with half a record
+                with contextlib.suppress(
+                    OSError
+                ):  # the first error is reported; the runner refuses a file with half a record
                     os.truncate(self._file, size)
                 raise
         self._written.update(values)
 
     def _write_env_file(self, path: Path) -> None:
         """Put a new file at the path, which only its owner can read, because links are secrets."""
-        with _explained(InternalError, "the file of OUTPUT_ENV_FILE cannot be written", path, _ENV_FILE):
-            descriptor, part = tempfile.mkstemp(prefix=".docs-platform-action-", dir=path.parent)  # with mode 0600
+        with _explained(
+            InternalError, "the file of OUTPUT_ENV_FILE cannot be written", path, _ENV_FILE
+        ):
+            descriptor, part = tempfile.mkstemp(
+                prefix=".docs-platform-action-", dir=path.parent
+            )  # with mode 0600
             try:
                 with os.fdopen(descriptor, "wb") as file:
                     if (owner := owner_of(path.parent)) is not None:
                         owner.chown(descriptor)
-                    file.writelines(_shell_line(name, text).encode() for name, text in self.values.items())
+                    file.writelines(
+                        _shell_line(name, text).encode() for name, text in self.values.items()
+                    )
                 Path(part).replace(path)
             except OSError:
                 Path(part).unlink(missing_ok=True)
@@ -161,8 +226,13 @@ def _pattern_of(links: Sequence[str]) -> re.Pattern[str]:
 
 def _texts(values: Mapping[str, object]) -> dict[str, str]:
     """Return the known values as one line of UTF-8 each, so without surrogates and control characters."""
-    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()}
-    return {name: UNUSABLE.sub(" ", text) for name, text in texts.items() if values[name] is not None}
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in values.items()
+    }
+    return {
+        name: UNUSABLE.sub(" ", text) for name, text in texts.items() if values[name] is not None
+    }
 
 
 def _shell_line(name: str, text: str) -> str:
@@ -173,7 +243,9 @@ def _shell_line(name: str, text: str) -> str:
 
 
 @contextlib.contextmanager
-def _explained(kind: type[ActionError], summary: str, place: object, advice: Advice) -> Iterator[None]:
+def _explained(
+    kind: type[ActionError], summary: str, place: object, advice: Advice
+) -> Iterator[None]:
     try:
         yield
     except OSError as error:

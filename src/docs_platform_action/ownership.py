@@ -10,7 +10,9 @@ FILE_MODE: Final = 0o644  # regardless of the archive and the umask: later steps
 FOLDER_MODE: Final = 0o755
 MAX_PART_BYTES: Final = 255  # Linux's `NAME_MAX`
 
-_NOT_SUPPORTED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
+_NOT_SUPPORTED: Final = frozenset(
+    {errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
+)
 """Errors of file systems without chown or chmod, such as network shares."""
 
 
@@ -24,7 +26,9 @@ class Owner:
 
     uid: int
     gid: int
-    chown_error: str | None = field(default=None, init=False)  # of a file system that does not support it
+    chown_error: str | None = field(
+        default=None, init=False
+    )  # of a file system that does not support it
 
     def chown(self, path: bytes | Path | int, *, dir_fd: int | None = None) -> None:
         """Set the owner of a file, folder or link, if the file system supports that. Raises `OSError`."""

@@ -19,8 +19,12 @@ _CUT: Final = "…"  # in place of a query, or of a secret of a link
 
 # parameters of signed links (source: documentation of Amazon S3, CloudFront, Google Cloud Storage and Azure Blob Storage)
 _SECRET_PARAMETER: Final = re.compile(r"signature|credential|token|\Asig\Z", re.IGNORECASE)
-_QUERY: Final = re.compile(r"""(https?:(?:\\?/){2}[^\s"<>?#]{0,2000}[?#])[^\s"<>]+""", re.IGNORECASE)
-_TOKEN: Final = re.compile(rf"""[^\s"'<>&=]{{{MIN_SECRET_LENGTH},}}=*""")  # what a secret of a link looks like
+_QUERY: Final = re.compile(
+    r"""(https?:(?:\\?/){2}[^\s"<>?#]{0,2000}[?#])[^\s"<>]+""", re.IGNORECASE
+)
+_TOKEN: Final = re.compile(
+    rf"""[^\s"'<>&=]{{{MIN_SECRET_LENGTH},}}=*"""
+)  # what a secret of a link looks like
 _AROUND: Final = "=.,:;!?()[]{}"  # may stand around a secret; its base64 may end with `=`
 
 
@@ -36,10 +40,14 @@ class Redactor:
 
     def add_link(self, url: str) -> None:
         """Hide the signature, the credential and the token of a link from now on."""
-        parameters = [parameter.partition("=") for parameter in re.split("[&;]", urlsplit(url).query)]
+        parameters = [
+            parameter.partition("=") for parameter in re.split("[&;]", urlsplit(url).query)
+        ]
         values = {value for name, _, value in parameters if _SECRET_PARAMETER.search(unquote(name))}
         with self._lock:
-            self._link_secrets |= {form.strip(_AROUND) for value in values for form in (value, unquote(value))} - {""}
+            self._link_secrets |= {
+                form.strip(_AROUND) for value in values for form in (value, unquote(value))
+            } - {""}
 
     def hide(self, text: str) -> str:
         """Return a text for people: without keys, secrets of links, and queries of addresses."""
@@ -47,7 +55,11 @@ class Redactor:
 
     def _cut(self, token: re.Match[str]) -> str:
         secret = token[0].strip(_AROUND)
-        return re.sub(f"{re.escape(secret)}=*", _CUT, token[0]) if secret in self._link_secrets else token[0]
+        return (
+            re.sub(f"{re.escape(secret)}=*", _CUT, token[0])
+            if secret in self._link_secrets
+            else token[0]
+        )
 
     def hide_key(self, text: str) -> str:
         """Return a text without keys."""

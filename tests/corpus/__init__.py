@@ -10,10 +10,14 @@ from tests.folders import Tree
 FOLDER: Final = Path(__file__).parent
 _MANIFEST: Final = json.loads((FOLDER / "manifest.json").read_text("utf-8"))
 
-ACCEPTED: Final = {name: entry["tree"] for name, entry in _MANIFEST["archives"].items() if "tree" in entry}
+ACCEPTED: Final = {
+    name: entry["tree"] for name, entry in _MANIFEST["archives"].items() if "tree" in entry
+}
 """The name of each archive's tree, by the name of the archive."""
 
-REFUSED: Final = {name: entry["refused"] for name, entry in _MANIFEST["archives"].items() if "refused" in entry}
+REFUSED: Final = {
+    name: entry["refused"] for name, entry in _MANIFEST["archives"].items() if "refused" in entry
+}
 """Why an archive is refused, in a word."""
 
 
@@ -30,6 +34,10 @@ def expected(name: str) -> dict[str, str | None]:
 def digests(tree: Tree) -> dict[str, str | None]:
     """Return an unpacked tree in that form."""
     return {
-        path: None if node is None else f"-> {node}" if isinstance(node, str) else hashlib.sha256(node).hexdigest()
+        path: None
+        if node is None
+        else f"-> {node}"
+        if isinstance(node, str)
+        else hashlib.sha256(node).hexdigest()
         for path, node in tree.items()
     }

@@ -21,8 +21,18 @@ def test_the_packed_tree_comes_out(name: str) -> None:
 def test_sha256sum_accepts_the_manifest_of_the_tree(name: str) -> None:
     def look(folder: Path, digests: Mapping[bytes, bytes]) -> None:
         lines = b"".join(manifest_lines(digests))
-        checked = subprocess.run(["sha256sum", "--check", "--strict"], cwd=folder, input=lines, capture_output=True, check=False)
-        assert (checked.returncode, checked.stderr, checked.stdout.count(b": OK\n")) == (0, b"", len(digests))
+        checked = subprocess.run(
+            ["sha256sum", "--check", "--strict"],
+            cwd=folder,
+            input=lines,
+            capture_output=True,
+            check=False,
+        )
+        assert (checked.returncode, checked.stderr, checked.stdout.count(b": OK\n")) == (
+            0,
+            b"",
+            len(digests),
+        )
         assert read_manifest(lines) == digests
 
     unpacked(corpus.read(name), look)
@@ -35,4 +45,7 @@ def test_it_is_refused(name: str) -> None:
 
 
 def test_each_archive_is_in_the_manifest() -> None:
-    assert {path.name for path in (corpus.FOLDER / "archives").iterdir()} == {*corpus.ACCEPTED, *corpus.REFUSED}
+    assert {path.name for path in (corpus.FOLDER / "archives").iterdir()} == {
+        *corpus.ACCEPTED,
+        *corpus.REFUSED,
+    }

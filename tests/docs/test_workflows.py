@@ -21,7 +21,9 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
 BLOCKS = {
     f"{page.relative_to(ROOT)}-{number}": source
     for page in sorted(markdown_pages())
-    for number, source in enumerate(re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL))
+    for number, source in enumerate(
+        re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
+    )
     if page.name != "outside-github-actions.md"  # a pipeline for GitLab
 }
 """The parts of workflows on all pages."""
@@ -29,7 +31,10 @@ BLOCKS = {
 
 def run(program: str, *arguments: object) -> None:
     done = subprocess.run(
-        [Path(sys.executable).with_name(program), *map(str, arguments)], capture_output=True, text=True, check=False
+        [Path(sys.executable).with_name(program), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -37,14 +42,24 @@ def run(program: str, *arguments: object) -> None:
 def workflow_of(source: str) -> dict[str, Any] | None:
     """Return a part of a workflow as a complete one, if it has steps."""
     part = yaml.safe_load(source)
-    jobs = {"docs": {"name": "Docs", "runs-on": "ubuntu-latest", "steps": part}} if isinstance(part, list) else part.get("jobs")
-    return {"name": "Docs", "on": {"push": {"branches": ["main"]}}, "permissions": {}, "jobs": jobs} if jobs else None
+    jobs = (
+        {"docs": {"name": "Docs", "runs-on": "ubuntu-latest", "steps": part}}
+        if isinstance(part, list)
+        else part.get("jobs")
+    )
+    return (
+        {"name": "Docs", "on": {"push": {"branches": ["main"]}}, "permissions": {}, "jobs": jobs}
+        if jobs
+        else None
+    )
 
 
 def test_those_on_pages_follow_the_schema(tmp_path: Path) -> None:
     for name, source in BLOCKS.items():
         if workflow := workflow_of(source):
-            (tmp_path / f"{name.replace('/', '-')}.yml").write_text(yaml.safe_dump(workflow, sort_keys=False))
+            (tmp_path / f"{name.replace('/', '-')}.yml").write_text(
+                yaml.safe_dump(workflow, sort_keys=False)
+            )
 
     run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *tmp_path.iterdir())
 
@@ -53,7 +68,13 @@ def test_pipelines_for_gitlab_follow_the_schema(tmp_path: Path) -> None:
     pipeline = tmp_path / ".gitlab-ci.yml"
     pipeline.write_text(block_outside("GitLab CI", "yaml"))
 
-    run("check-jsonschema", "--builtin-schema", "vendor.gitlab-ci", pipeline, ROOT / "examples" / "outside" / "gitlab-ci.yml")
+    run(
+        "check-jsonschema",
+        "--builtin-schema",
+        "vendor.gitlab-ci",
+        pipeline,
+        ROOT / "examples" / "outside" / "gitlab-ci.yml",
+    )
 
 
 def test_zizmor_finds_nothing_in_the_workflows_of_the_readme(tmp_path: Path) -> None:
@@ -73,12 +94,16 @@ def test_keys_on_pages_are_secrets(source: str) -> None:
 
 
 @pytest.mark.parametrize("workflow", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_takes_the_key_from_a_secret_and_is_not_cancelled_by_a_newer_run(workflow: Path) -> None:
+def test_an_example_takes_the_key_from_a_secret_and_is_not_cancelled_by_a_newer_run(
+    workflow: Path,
+) -> None:
     text = workflow.read_text("utf-8")
 
     assert {*re.findall(r"admin-key: (.*)", text)} <= {"${{ secrets.DOCS_ADMIN_KEY }}"}
     assert {*re.findall(r"base-url: (.*)", text)} <= {"${{ vars.DOCS_API_URL }}"}
-    assert "cancel-in-progress" not in text  # an export that is cancelled here still runs on the platform
+    assert (
+        "cancel-in-progress" not in text
+    )  # an export that is cancelled here still runs on the platform
 
 
 def starts_export(step: Mapping[str, Any]) -> bool:
@@ -108,13 +133,23 @@ def starting_jobs() -> Iterator[tuple[str, int, Mapping[str, Any]]]:
 
 
 @pytest.mark.parametrize(("name", "minutes", "step"), [*starting_jobs()])
-def test_a_job_may_take_longer_than_its_export_may_wait(name: str, minutes: int, step: Mapping[str, Any]) -> None:
+def test_a_job_may_take_longer_than_its_export_may_wait(
+    name: str, minutes: int, step: Mapping[str, Any]
+) -> None:
     assert longest_wait_seconds(step) < minutes * 60, name
 
 
 def test_the_lock_files_have_hashes_and_no_addresses() -> None:
     for lock in (ROOT / "requirements").glob("*.txt"):
         packages = re.sub(r" \\\n +", " ", lock.read_text("utf-8")).splitlines()
-        assert [line for line in packages if "==" not in line or "--hash=sha256:" not in line or "://" in line] == []
+        assert [
+            line
+            for line in packages
+            if "==" not in line or "--hash=sha256:" not in line or "://" in line
+        ] == []
     locked = json.loads((ROOT / "tests" / "package-lock.json").read_text("utf-8"))["packages"]
-    assert [name for name, package in locked.items() if name and ("integrity" not in package or "resolved" in package)] == []
+    assert [
+        name
+        for name, package in locked.items()
+        if name and ("integrity" not in package or "resolved" in package)
+    ] == []

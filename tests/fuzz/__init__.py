@@ -11,14 +11,24 @@ from hypothesis import strategies as st
 RANDOM_EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES") or 0)
 
 
-def fuzz(examples: int, **strategies: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def fuzz(
+    examples: int, **strategies: st.SearchStrategy[Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that runs a test with so many examples."""
-    random: dict[str, Any] = {"derandomize": False} if RANDOM_EXAMPLES else {"derandomize": True, "database": None}
+    random: dict[str, Any] = (
+        {"derandomize": False} if RANDOM_EXAMPLES else {"derandomize": True, "database": None}
+    )
     effort = settings(
         max_examples=RANDOM_EXAMPLES or examples,
         deadline=None,
         print_blob=True,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.function_scoped_fixture,
+        ],
         **random,
     )
-    return lambda test: pytest.mark.no_cover(effort(given(**strategies)(test)))  # of lines that other tests reach
+    return lambda test: pytest.mark.no_cover(
+        effort(given(**strategies)(test))
+    )  # of lines that other tests reach

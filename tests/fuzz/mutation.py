@@ -9,17 +9,122 @@ from hypothesis import strategies as st
 T = TypeVar("T")
 
 HOSTILE_TEXTS: Final = (
-    *("", " ", "\0", "\n", "\r", "\t", "\x1b[31m", "\x7f", "\x85", "\xa0", "\u2028", "\u200b", "\u202e", "\ufeff", "\ufffd"),
-    *("\ud800", "\udcff", "é", "e\u0301", "ß", "İ", "٣", "²", "\U0001d7d8", "😀", "\u3002", "\uff0f", "\uff20"),
-    *("..", ".", "/", "//", "\\", "@", ":", "?", "#", "%", "%00", "%2e%2e", "[", "]", "<", ">", "|", "*", "~", "$(id)", "`id`"),
-    *("::error::x", "##[error]x", "{", "}", "{domain}", "{}", "'", '"', ",", ";", "&", "=", "--", "- "),
-    *("0", "-0", "-1", "1e3", "1e999", "NaN", "Infinity", "0x10", "1_0", "99999999999999999999", "null", "true", "None"),
+    *(
+        "",
+        " ",
+        "\0",
+        "\n",
+        "\r",
+        "\t",
+        "\x1b[31m",
+        "\x7f",
+        "\x85",
+        "\xa0",
+        "\u2028",
+        "\u200b",
+        "\u202e",
+        "\ufeff",
+        "\ufffd",
+    ),
+    *(
+        "\ud800",
+        "\udcff",
+        "é",
+        "e\u0301",
+        "ß",
+        "İ",
+        "٣",
+        "²",
+        "\U0001d7d8",
+        "😀",
+        "\u3002",
+        "\uff0f",
+        "\uff20",
+    ),
+    *(
+        "..",
+        ".",
+        "/",
+        "//",
+        "\\",
+        "@",
+        ":",
+        "?",
+        "#",
+        "%",
+        "%00",
+        "%2e%2e",
+        "[",
+        "]",
+        "<",
+        ">",
+        "|",
+        "*",
+        "~",
+        "$(id)",
+        "`id`",
+    ),
+    *(
+        "::error::x",
+        "##[error]x",
+        "{",
+        "}",
+        "{domain}",
+        "{}",
+        "'",
+        '"',
+        ",",
+        ";",
+        "&",
+        "=",
+        "--",
+        "- ",
+    ),
+    *(
+        "0",
+        "-0",
+        "-1",
+        "1e3",
+        "1e999",
+        "NaN",
+        "Infinity",
+        "0x10",
+        "1_0",
+        "99999999999999999999",
+        "null",
+        "true",
+        "None",
+    ),
     *("a" * 64, "a" * 300, "é" * 130, "9" * 5000, "[" * 2000),
 )
 
 HOSTILE_BYTES: Final = (
-    *(b"\0", b"\xff", b"\x80", b"\x7f", b" ", b"/", b"\\", b"..", b"../", b"\n", b"PK\3\4", b"PK\1\2", b"PK\5\6"),
-    *(b"\x1f\x8b\x08", b"\xff" * 2, b"\xff" * 4, b"\xff" * 8, b"\0" * 8, b"\1\0", b"BZh9", b"\xfd7zXZ\0", bytes(512)),
+    *(
+        b"\0",
+        b"\xff",
+        b"\x80",
+        b"\x7f",
+        b" ",
+        b"/",
+        b"\\",
+        b"..",
+        b"../",
+        b"\n",
+        b"PK\3\4",
+        b"PK\1\2",
+        b"PK\5\6",
+    ),
+    *(
+        b"\x1f\x8b\x08",
+        b"\xff" * 2,
+        b"\xff" * 4,
+        b"\xff" * 8,
+        b"\0" * 8,
+        b"\1\0",
+        b"BZh9",
+        b"\xfd7zXZ\0",
+        bytes(512),
+    ),
 )
 
 Edit = tuple[str, float, float, T]
@@ -29,7 +134,9 @@ Edit = tuple[str, float, float, T]
 def edits(pieces: st.SearchStrategy[T], *, most: int = 3) -> st.SearchStrategy[list[Edit[T]]]:
     """Draw edits of a sequence."""
     operations = st.sampled_from(["insert", "replace", "delete", "repeat", "cut"])
-    return st.lists(st.tuples(operations, st.floats(0, 1), st.floats(0, 1), pieces), min_size=1, max_size=most)
+    return st.lists(
+        st.tuples(operations, st.floats(0, 1), st.floats(0, 1), pieces), min_size=1, max_size=most
+    )
 
 
 def edited(items: Sequence[T], todo: Sequence[Edit[Sequence[T]]]) -> list[T]:
@@ -63,4 +170,6 @@ def mutated_bytes(good: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
 def mutated_text(good: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     """Draw a good text with a few edited words or characters."""
     words = text_pieces.map(lambda piece: [piece])
-    return st.builds(lambda text, todo: "".join(edited(re.findall(r"\w+|\W", text), todo)), good, edits(words))
+    return st.builds(
+        lambda text, todo: "".join(edited(re.findall(r"\w+|\W", text), todo)), good, edits(words)
+    )

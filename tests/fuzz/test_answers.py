@@ -17,7 +17,14 @@ from docs_platform_action.http.api_client import MAX_RESPONSE_BYTES, ApiClient
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.retry import read_retry_after
 from docs_platform_action.http.transport import Request, Timeouts
-from docs_platform_action.models import MAX_TEXT_LENGTH, AgentJob, Bundle, is_loopback, read_error, read_started
+from docs_platform_action.models import (
+    MAX_TEXT_LENGTH,
+    AgentJob,
+    Bundle,
+    is_loopback,
+    read_error,
+    read_started,
+)
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
 from tests.keys import ADMIN_KEY
@@ -30,8 +37,17 @@ GOOD: Final[tuple[Body, ...]] = (
     {"jobId": "se_1", "status": "queued"},
     {"status": "running", "progress": 57.5, "pageCount": 231},
     {"status": "failed", "error": {"message": "page /a does not render", "code": 7}},
-    {"jobId": "6520f3", "status": "completed", "error": None, "bundleUrl": "https://s.example.com/b?sig=1"},
-    {"bundleUrl": "https://s.example.com/b?sig=1", "expiresAt": "2026-05-04T15:04:00Z", "sizeBytes": 1024},
+    {
+        "jobId": "6520f3",
+        "status": "completed",
+        "error": None,
+        "bundleUrl": "https://s.example.com/b?sig=1",
+    },
+    {
+        "bundleUrl": "https://s.example.com/b?sig=1",
+        "expiresAt": "2026-05-04T15:04:00Z",
+        "sizeBytes": 1024,
+    },
     {**AGENT_JOB},
 )
 NAMES: Final = sorted({name for body in GOOD for name in body} | {"message", "detail"})
@@ -39,16 +55,34 @@ NAMES: Final = sorted({name for body in GOOD for name in body} | {"message", "de
 strings = st.one_of(
     st.text(max_size=20),
     st.sampled_from([*HOSTILE_TEXTS, ADMIN_KEY, f"a{ADMIN_KEY}", "x" * (MAX_TEXT_LENGTH + 1)]),
-    mutated_text(st.sampled_from(["se_1", "https://s.example.com/b?sig=1", "http://127.0.0.1:9000/b", "2026-05-04T15:04:00Z"])),
+    mutated_text(
+        st.sampled_from(
+            [
+                "se_1",
+                "https://s.example.com/b?sig=1",
+                "http://127.0.0.1:9000/b",
+                "2026-05-04T15:04:00Z",
+            ]
+        )
+    ),
 )
-numbers = st.integers() | st.floats() | st.sampled_from([-0.0, 100.0000001, 2**53, 1e308, 10**400, 253402300800, 5e-324])
+numbers = (
+    st.integers()
+    | st.floats()
+    | st.sampled_from([-0.0, 100.0000001, 2**53, 1e308, 10**400, 253402300800, 5e-324])
+)
 values = st.recursive(
     st.none() | st.booleans() | numbers | strings,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES) | strings, inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(NAMES) | strings, inner, max_size=3)
+    ),
     max_leaves=5,
 )
 bodies = st.builds(
-    lambda good, other: {**good, **other}, st.sampled_from(GOOD), st.dictionaries(st.sampled_from(NAMES), values, max_size=3)
+    lambda good, other: {**good, **other},
+    st.sampled_from(GOOD),
+    st.dictionaries(st.sampled_from(NAMES), values, max_size=3),
 )
 encoded = st.builds(
     lambda body, encoding: json.dumps(body, ensure_ascii=False).encode(encoding, "replace"),
@@ -63,8 +97,14 @@ def is_sound(text: str | None) -> bool:
 
 
 def is_address(url: str) -> bool:
-    odd = [character for character in url if character.isspace() or unicodedata.category(character) in {"Cc", "Cs"}]
-    return url.lower().startswith(("https://", "http://")) and bool(urlsplit(url).hostname) and not odd
+    odd = [
+        character
+        for character in url
+        if character.isspace() or unicodedata.category(character) in {"Cc", "Cs"}
+    ]
+    return (
+        url.lower().startswith(("https://", "http://")) and bool(urlsplit(url).hostname) and not odd
+    )
 
 
 def check(body: Mapping[str, object]) -> None:
@@ -78,14 +118,30 @@ def check(body: Mapping[str, object]) -> None:
         assert export.link is None or (export.status == "completed" and is_address(export.link.url))
         assert all(map(is_sound, (export.status, export.error)))
         assert export.progress is None or 0 <= export.progress <= 100
-        assert export.page_count is None or (type(export.page_count) is int and 0 <= export.page_count < 2**53)
+        assert export.page_count is None or (
+            type(export.page_count) is int and 0 <= export.page_count < 2**53
+        )
     with contextlib.suppress(ValueError):
         bundle = Bundle.from_json(body)
         assert is_address(bundle.url)
-        assert bundle.url.lower().startswith("https://") or is_loopback(urlsplit(bundle.url).hostname or "")
+        assert bundle.url.lower().startswith("https://") or is_loopback(
+            urlsplit(bundle.url).hostname or ""
+        )
     with contextlib.suppress(ValueError):
         agent = AgentJob.from_json(body)
-        assert all(map(is_sound, (agent.status, agent.repository, agent.ref, agent.model, agent.created_at, agent.archived_at)))
+        assert all(
+            map(
+                is_sound,
+                (
+                    agent.status,
+                    agent.repository,
+                    agent.ref,
+                    agent.model,
+                    agent.created_at,
+                    agent.archived_at,
+                ),
+            )
+        )
         assert agent.pr_link is None or is_address(agent.pr_link)
     assert is_sound(read_error(body))
 
@@ -105,7 +161,9 @@ def test_any_json_gives_valid_objects_or_none(body: Body) -> None:
 @example(b'{"status": "\\ud800", "jobId": "\\ud800"}')
 @example(f'{{"{ADMIN_KEY}": 1, "status": "{ADMIN_KEY}"}}'.encode())
 def test_any_bytes_give_an_object_or_nothing(content: bytes) -> None:
-    client = ApiClient(http_client(FakeTransport(Answer(body=content))), base_url=BASE_URL, key=ADMIN_KEY)
+    client = ApiClient(
+        http_client(FakeTransport(Answer(body=content))), base_url=BASE_URL, key=ADMIN_KEY
+    )
     if len(content) > MAX_RESPONSE_BYTES:
         with pytest.raises(NetworkError):
             client.send(Request(method="GET", url="/x"), Timeouts())
@@ -120,7 +178,9 @@ def test_any_bytes_give_an_object_or_nothing(content: bytes) -> None:
 
 header_values = st.one_of(
     st.integers(0, 10**6).map(str),
-    mutated_text(st.sampled_from(["Mon, 04 May 2026 12:00:30 GMT", "Monday, 04-May-26 12:00:30 GMT", "120"])),
+    mutated_text(
+        st.sampled_from(["Mon, 04 May 2026 12:00:30 GMT", "Monday, 04-May-26 12:00:30 GMT", "120"])
+    ),
     st.sampled_from(HOSTILE_TEXTS),
     st.text("0123456789 :,+-MonMayGMT/.", max_size=32),
 )

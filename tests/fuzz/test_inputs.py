@@ -27,25 +27,83 @@ KEY: Final = "K3Y-9Q27X1Z4W8V05J63"
 
 Roots = tuple[Path, Path]
 
-EXPORT: Final = {"base-url": "https://api.example.com", "admin-key": KEY, "domain": "docs.example.com"}
-COLLECT: Final = {"mode": "collect", "base-url": "https://api.example.com", "admin-key": KEY, "job-id": "se_1"}
+EXPORT: Final = {
+    "base-url": "https://api.example.com",
+    "admin-key": KEY,
+    "domain": "docs.example.com",
+}
+COLLECT: Final = {
+    "mode": "collect",
+    "base-url": "https://api.example.com",
+    "admin-key": KEY,
+    "job-id": "se_1",
+}
 AGENT: Final = {**COLLECT, "mode": "agent", "project-id": "prj_1"}
 
 PATHS: Final = (
-    *("out/{domain}", "new/deeper/file.txt", "file.txt", "full", "empty", "full/held.html", "a//b/./c", "in/side", "circle/x"),
-    *("out-of-here/etc/x", "pipe", "../beside", "/", "/etc/passwd", "{workspace}/new", "{temp}/new", "{temp}", "a/../b"),
-    *("x" * 256, "x/" * 3000 + "x", "~/site", "$RUNNER_TEMP/x", "%TEMP%/x", ".\\site", "a~b", "100%"),
+    *(
+        "out/{domain}",
+        "new/deeper/file.txt",
+        "file.txt",
+        "full",
+        "empty",
+        "full/held.html",
+        "a//b/./c",
+        "in/side",
+        "circle/x",
+    ),
+    *(
+        "out-of-here/etc/x",
+        "pipe",
+        "../beside",
+        "/",
+        "/etc/passwd",
+        "{workspace}/new",
+        "{temp}/new",
+        "{temp}",
+        "a/../b",
+    ),
+    *(
+        "x" * 256,
+        "x/" * 3000 + "x",
+        "~/site",
+        "$RUNNER_TEMP/x",
+        "%TEMP%/x",
+        ".\\site",
+        "a~b",
+        "100%",
+    ),
 )
 OF_FILES: Final = {"bundle-path", "site-path", "values-file"}
-CERTIFICATES: Final = ("ca.pem", "{workspace}/ca.pem", "full/held.html", "empty", "pipe", "missing.pem", "../ca.pem", "circle")
+CERTIFICATES: Final = (
+    "ca.pem",
+    "{workspace}/ca.pem",
+    "full/held.html",
+    "empty",
+    "pipe",
+    "missing.pem",
+    "../ca.pem",
+    "circle",
+)
 
 
 def known_values(name: str) -> list[str]:
     """Return good and bad values of an input, those of the unit tests and paths to what a workspace has."""
-    same = {"project-id": "job-id", "export-version": "job-id", "mask-bundle-url": "wait", "require-pr": "wait"}
+    same = {
+        "project-id": "job-id",
+        "export-version": "job-id",
+        "mask-bundle-url": "wait",
+        "require-pr": "wait",
+    }
     like = "timeout" if name.endswith(("interval", "tolerance")) else same.get(name, name)
-    known = [text for of, texts in (*READ, *REFUSED) if of == like for text in texts if len(text) < 1000]
-    return [*known, *(PATHS if name in OF_FILES else CERTIFICATES if name == "ca-bundle" else ()), f"Bearer {KEY}"]
+    known = [
+        text for of, texts in (*READ, *REFUSED) if of == like for text in texts if len(text) < 1000
+    ]
+    return [
+        *known,
+        *(PATHS if name in OF_FILES else CERTIFICATES if name == "ca-bundle" else ()),
+        f"Bearer {KEY}",
+    ]
 
 
 VALUES: Final = {name: known_values(name) for name in DEFAULTS}
@@ -54,13 +112,24 @@ VALUES: Final = {name: known_values(name) for name in DEFAULTS}
 def values_for(name: str) -> st.SearchStrategy[str]:
     """Draw a value of an input: valid, mistaken, arbitrary, or one that contains the key."""
     good = st.sampled_from(VALUES[name])
-    odd = st.one_of(mutated_text(good), st.text(st.characters(), max_size=12), st.sampled_from(HOSTILE_TEXTS))
-    with_key = st.sampled_from([KEY, f"x{KEY}x", f"https://{KEY}.example.com/", f"https://me:{KEY}@example.com", f"a, {KEY}"])
+    odd = st.one_of(
+        mutated_text(good), st.text(st.characters(), max_size=12), st.sampled_from(HOSTILE_TEXTS)
+    )
+    with_key = st.sampled_from(
+        [
+            KEY,
+            f"x{KEY}x",
+            f"https://{KEY}.example.com/",
+            f"https://me:{KEY}@example.com",
+            f"a, {KEY}",
+        ]
+    )
     return st.one_of(good, good, odd, with_key)
 
 
 changes_of_inputs = st.lists(
-    st.sampled_from([*DEFAULTS]).flatmap(lambda name: st.tuples(st.just(name), values_for(name))), max_size=4
+    st.sampled_from([*DEFAULTS]).flatmap(lambda name: st.tuples(st.just(name), values_for(name))),
+    max_size=4,
 ).map(dict)
 
 
@@ -85,8 +154,13 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roots]:
 
 def read(inputs: Mapping[str, str], roots: Roots) -> Settings | list[str]:
     """Return the settings, or the lines of the error without the key."""
-    texts = {name: text.replace("{workspace}", str(roots[0])).replace("{temp}", str(roots[1])) for name, text in inputs.items()}
-    reader = Reader({f"INPUT_{name.upper()}": text for name, text in texts.items()}, in_workflow=True)
+    texts = {
+        name: text.replace("{workspace}", str(roots[0])).replace("{temp}", str(roots[1]))
+        for name, text in inputs.items()
+    }
+    reader = Reader(
+        {f"INPUT_{name.upper()}": text for name, text in texts.items()}, in_workflow=True
+    )
     try:
         return reader.read(roots=roots)
     except InvalidInput as error:
@@ -97,18 +171,36 @@ def check(settings: Settings, roots: Roots) -> None:
     """Check that settings are valid within the contract."""
     first, parts = settings.jobs[0], urlsplit(settings.base_url)
     waiting = first.waiting
-    durations = (waiting.timeout_seconds, waiting.poll_interval_seconds, waiting.max_poll_interval_seconds)
-    assert all(0 < seconds <= MAX_DURATION_SECONDS for seconds in (*durations, settings.outage_tolerance_seconds))
+    durations = (
+        waiting.timeout_seconds,
+        waiting.poll_interval_seconds,
+        waiting.max_poll_interval_seconds,
+    )
+    assert all(
+        0 < seconds <= MAX_DURATION_SECONDS
+        for seconds in (*durations, settings.outage_tolerance_seconds)
+    )
     assert waiting.poll_interval_seconds <= waiting.max_poll_interval_seconds
     assert 1 <= settings.max_parallel <= 100
     assert re.fullmatch(r"[\x21-\x7e]+", settings.admin_key)
-    assert parts.scheme == "https" or parts.hostname == "localhost" or ip_address(str(parts.hostname)).is_loopback
-    assert (parts.username, parts.query, parts.fragment, parts.path[-1:]) == (None, "", "", parts.path[-1:].strip("/"))
+    assert (
+        parts.scheme == "https"
+        or parts.hostname == "localhost"
+        or ip_address(str(parts.hostname)).is_loopback
+    )
+    assert (parts.username, parts.query, parts.fragment, parts.path[-1:]) == (
+        None,
+        "",
+        "",
+        parts.path[-1:].strip("/"),
+    )
     assert (first.mode == Mode.EXPORT) or len(settings.jobs) == 1
     assert (first.job_id is None) == (first.mode == Mode.EXPORT)
     json.dumps(first.start_options, allow_nan=False)
     domains = [job.domain for job in settings.jobs]
-    assert all(domain is None or re.fullmatch(r"[A-Za-z0-9_.-]+(:[0-9]+)?", domain) for domain in domains)
+    assert all(
+        domain is None or re.fullmatch(r"[A-Za-z0-9_.-]+(:[0-9]+)?", domain) for domain in domains
+    )
     assert len({str(domain).lower() for domain in domains}) == len(domains)
     targets = [
         target
@@ -120,7 +212,10 @@ def check(settings: Settings, roots: Roots) -> None:
         assert target.root in [root.resolve() for root in roots]
         assert target.path == target.path.resolve()
         assert target.path.is_relative_to(target.root)
-        assert not any(other.path.is_relative_to(target.path) for other in targets[:number] + targets[number + 1 :])
+        assert not any(
+            other.path.is_relative_to(target.path)
+            for other in targets[:number] + targets[number + 1 :]
+        )
 
 
 @fuzz(200, base=st.sampled_from([EXPORT, EXPORT, COLLECT, AGENT, {}]), changes=changes_of_inputs)

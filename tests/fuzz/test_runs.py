@@ -16,7 +16,11 @@ from tests.fuzz.test_answers import contents, encoded, header_values
 from tests.virtual_platform import Sent, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
-REASONS: Final = {kind.failure_reason for kind in ActionError.__subclasses__()} - {"internal-error", "cancelled", "invalid-input"}
+REASONS: Final = {kind.failure_reason for kind in ActionError.__subclasses__()} - {
+    "internal-error",
+    "cancelled",
+    "invalid-input",
+}
 TIMEOUT: Final = 60
 TOLERANCE: Final = 30
 LONGEST_SECONDS: Final = 20 * 60.0
@@ -30,14 +34,20 @@ headers = st.dictionaries(
 responses = st.builds(
     lambda status, body, found: Fault(status=status, body=body, headers=found),
     st.sampled_from([200, 200, 200, 202, 302, 400, 404, 409, 429, 500, 503]),
-    encoded | contents | st.sampled_from([b"", b"[]", b"null", b'"text"', b'{"error": {"message": 1}}']),
+    encoded
+    | contents
+    | st.sampled_from([b"", b"[]", b"null", b'"text"', b'{"error": {"message": 1}}']),
     headers,
 )
 archives = mutated_bytes(st.sampled_from([KINDS["tar.gz"](SMALL_SITE), KINDS["zip"](SMALL_SITE)]))
 downloads = responses | st.builds(lambda body: Fault(status=200, body=body), archives)
 errors = st.sampled_from(
     [
-        *(ConnectionRefusedError(111, "refused"), socket.gaierror(socket.EAI_NONAME, "unknown"), TimeoutError()),
+        *(
+            ConnectionRefusedError(111, "refused"),
+            socket.gaierror(socket.EAI_NONAME, "unknown"),
+            TimeoutError(),
+        ),
         *(Fault(cut="before_response"), Fault(cut="in_body"), Fault(delay_seconds=10**6)),
     ]
 )
@@ -53,7 +63,15 @@ class Troubled:
     def __call__(self, sent: Sent) -> Any:
         is_api = sent.url.startswith(VirtualPlatform.base_url)
         is_post = sent.method == "POST"
-        kind = "download" if not is_api else "bundle" if sent.target.endswith("/bundle") else "start" if is_post else "read"
+        kind = (
+            "download"
+            if not is_api
+            else "bundle"
+            if sent.target.endswith("/bundle")
+            else "start"
+            if is_post
+            else "read"
+        )
         return self._left[kind].pop(0) if self._left.get(kind) else None
 
 
@@ -75,7 +93,9 @@ def turns(strategy: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list
     seed=st.integers(0, 99),
     form=st.sampled_from(FORMS),
 )
-def test_every_run_ends_as_the_contract_allows(troubles: dict[str, list[Any]], domains: int, seed: int, form: str) -> None:
+def test_every_run_ends_as_the_contract_allows(
+    troubles: dict[str, list[Any]], domains: int, seed: int, form: str
+) -> None:
     clock = VirtualClock(seed=seed)
     platform = VirtualPlatform(clock, trouble=Troubled(troubles))
     inputs = {

@@ -39,13 +39,19 @@ class Answer(BaseHTTPRequestHandler):
         assert query == {"package": {"name": "idna", "ecosystem": "PyPI"}, "version": "3.6"}
         self.send_response(self.server.status)
         self.end_headers()
-        self.wfile.write(json.dumps({"vulns": self.server.known} if self.server.known else {}).encode())
+        self.wfile.write(
+            json.dumps({"vulns": self.server.known} if self.server.known else {}).encode()
+        )
 
 
 def environment(folder: Path, osv: Osv) -> dict[str, str]:
     """Return variables for git, for the programs that the steps call, and those that GitHub sets."""
     return {
-        **{f"GIT_{role}_{key}": "Somebody" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")},
+        **{
+            f"GIT_{role}_{key}": "Somebody"
+            for role in ("AUTHOR", "COMMITTER")
+            for key in ("NAME", "EMAIL")
+        },
         "GIT_CONFIG_GLOBAL": os.devnull,
         "HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder / ".config"),
@@ -66,7 +72,13 @@ class Project:
     """A clone in a folder, whose images are at `host`, such as `127.0.0.1:5000/name`. The registry keeps them in `images`."""
 
     def __init__(self, folder: Path, host: str, images: Path, osv: Osv) -> None:
-        self.folder, self.clone, self.host, self._images, self.osv = folder, folder / "clone", host, images, osv
+        self.folder, self.clone, self.host, self._images, self.osv = (
+            folder,
+            folder / "clone",
+            host,
+            images,
+            osv,
+        )
         files = {
             "gh": GH,
             "releases.json": "[]",
@@ -89,7 +101,12 @@ class Project:
     def push_image(self, repository: str, content: str, tag: str | None = None) -> dict[str, Any]:
         config = add_blob(repository, b"{}", f"{OCI}.config.v1+json")
         layers = [add_blob(repository, content.encode(), f"{OCI}.layer.v1.tar")]
-        image = {"schemaVersion": 2, "mediaType": f"{OCI}.manifest.v1+json", "config": config, "layers": layers}
+        image = {
+            "schemaVersion": 2,
+            "mediaType": f"{OCI}.manifest.v1+json",
+            "config": config,
+            "layers": layers,
+        }
         return add_manifest(repository, image, tag)
 
     def push_base(self, content: str) -> None:
@@ -99,17 +116,29 @@ class Project:
         """Push an image for two platforms, with the annotations of release.yml, and publish or draft its release."""
         repository = f"{self.host}/owner/{tag}"
         platforms = [{"architecture": name, "os": "linux"} for name in ("amd64", "arm64")]
-        manifests = [{**self.push_image(repository, each["architecture"]), "platform": each} for each in platforms]
-        base = {"name": f"{self.host}/library/python:3.13", "digest": self.base} if annotated else {}
+        manifests = [
+            {**self.push_image(repository, each["architecture"]), "platform": each}
+            for each in platforms
+        ]
+        base = (
+            {"name": f"{self.host}/library/python:3.13", "digest": self.base} if annotated else {}
+        )
         annotations = {f"org.opencontainers.image.base.{key}": value for key, value in base.items()}
-        index = {"schemaVersion": 2, "mediaType": f"{OCI}.index.v1+json", "manifests": manifests, "annotations": annotations}
+        index = {
+            "schemaVersion": 2,
+            "mediaType": f"{OCI}.index.v1+json",
+            "manifests": manifests,
+            "annotations": annotations,
+        }
         image = f"{repository}@{add_manifest(repository, index, tag)['digest']}"
         (self.clone / "action.yml").write_text(f"runs:\n  image: docker://{image} # {tag}\n")
         self.git("add", "action.yml", "requirements")
         self.git("commit", "--quiet", "--message", tag)
         self.git("tag", tag)
         releases = json.loads((self.folder / "releases.json").read_text())
-        (self.folder / "releases.json").write_text(json.dumps([{"tag_name": tag, "draft": draft}, *releases]))
+        (self.folder / "releases.json").write_text(
+            json.dumps([{"tag_name": tag, "draft": draft}, *releases])
+        )
 
     def delete(self, tag: str, what: str) -> None:
         """Delete files of the registry that belong to a release's image."""
@@ -120,13 +149,23 @@ class Project:
         jobs = yaml.safe_load((ROOT / ".github/workflows/weekly.yml").read_text())["jobs"]
         (step,) = (step for step in jobs[job]["steps"] if step.get("name") == name)
         constants = {key: value for key, value in step.get("env", {}).items() if "${{" not in value}
-        shell = ["bash", "-e", *(["-o", "pipefail"] if step.get("shell") == "bash" else []), "-c", step["run"]]
-        return subprocess.run(shell, cwd=self.clone, env={**os.environ, **constants, **(env or {})}, check=False).returncode
+        shell = [
+            "bash",
+            "-e",
+            *(["-o", "pipefail"] if step.get("shell") == "bash" else []),
+            "-c",
+            step["run"],
+        ]
+        return subprocess.run(
+            shell, cwd=self.clone, env={**os.environ, **constants, **(env or {})}, check=False
+        ).returncode
 
     def check(self) -> tuple[int, list[str]]:
         """Return the exit code of the check, and the lines that are passed on to the issue."""
         code = self.run_step("check", "Check")
         self.run_step("check", "Pass on the findings")
-        (findings,) = re.findall(r"\Afindings<<END\n(.*)\nEND\n\Z", (self.folder / "output").read_text(), re.DOTALL)
+        (findings,) = re.findall(
+            r"\Afindings<<END\n(.*)\nEND\n\Z", (self.folder / "output").read_text(), re.DOTALL
+        )
         assert (self.folder / "summary").read_text() == findings
         return code, findings.splitlines()

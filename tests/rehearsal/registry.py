@@ -22,8 +22,12 @@ LOG_NAME = "registry.log"
 
 def need_registry_tools() -> None:
     """Skip if `docker-registry` or `skopeo` is missing, or fail if an engine is required."""
-    if missing := [program for program in ("docker-registry", "skopeo") if shutil.which(program) is None]:
-        skip_or_fail(f"A local registry needs {' and '.join(missing)}. Debian and Ubuntu have packages of the same names.")
+    if missing := [
+        program for program in ("docker-registry", "skopeo") if shutil.which(program) is None
+    ]:
+        skip_or_fail(
+            f"A local registry needs {' and '.join(missing)}. Debian and Ubuntu have packages of the same names."
+        )
 
 
 @contextlib.contextmanager
@@ -32,10 +36,15 @@ def registry(folder: Path) -> Iterator[str]:
     folder.mkdir(parents=True, exist_ok=True)
     storage = {"filesystem": {"rootdirectory": str(folder / "images")}}
     settings, log = folder / "registry.yml", folder / LOG_NAME
-    settings.write_text(json.dumps({"version": 0.1, "storage": storage, "http": {"addr": "127.0.0.1:0"}}))  # JSON is YAML
+    settings.write_text(
+        json.dumps({"version": 0.1, "storage": storage, "http": {"addr": "127.0.0.1:0"}})
+    )  # JSON is YAML
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            ["docker-registry", "serve", settings], stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT
+            ["docker-registry", "serve", settings],
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
         )
     try:
         deadline = time.monotonic() + START_SECONDS
@@ -71,20 +80,28 @@ def add_blob(repository: str, content: bytes, media_type: str) -> dict[str, Any]
     upload = requests.post(f"{_api(repository)}/blobs/uploads/", timeout=60)
     upload.raise_for_status()
     location = urljoin(upload.url, upload.headers["Location"])
-    requests.put(location, params={"digest": _digest(content)}, data=content, timeout=60).raise_for_status()
+    requests.put(
+        location, params={"digest": _digest(content)}, data=content, timeout=60
+    ).raise_for_status()
     return _described(content, media_type)
 
 
-def add_manifest(repository: str, manifest: dict[str, Any], tag: str | None = None) -> dict[str, Any]:
+def add_manifest(
+    repository: str, manifest: dict[str, Any], tag: str | None = None
+) -> dict[str, Any]:
     """Upload a manifest or an index, and return its descriptor. Without a tag it has only its digest."""
     content, media_type = json.dumps(manifest).encode(), manifest["mediaType"]
     address = f"{_api(repository)}/manifests/{tag or _digest(content)}"
-    requests.put(address, data=content, headers={"Content-Type": media_type}, timeout=60).raise_for_status()
+    requests.put(
+        address, data=content, headers={"Content-Type": media_type}, timeout=60
+    ).raise_for_status()
     return _described(content, media_type)
 
 
 def _raw_manifest(image: str) -> bytes:
-    return subprocess.check_output(["skopeo", "inspect", "--raw", "--tls-verify=false", f"docker://{image}"], timeout=60)
+    return subprocess.check_output(
+        ["skopeo", "inspect", "--raw", "--tls-verify=false", f"docker://{image}"], timeout=60
+    )
 
 
 def _described(content: bytes, media_type: str) -> dict[str, Any]:

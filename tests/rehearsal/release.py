@@ -43,7 +43,12 @@ class Release:
         return f"{self.repository}@{self.digest}"
 
 
-def run(*command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, timeout_seconds: float = 120) -> str:
+def run(
+    *command: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_seconds: float = 120,
+) -> str:
     """Run a command, log it, and return its output. Raises AssertionError with the output if it fails."""
     LOG.info("$ %s", shlex.join(command))
     # a git hook that runs the tests sets GIT_DIR, which is the wrong repository here
@@ -76,22 +81,53 @@ def make_release(repository: str, *, folder: Path) -> Release:
     settings = {"GIT_CONFIG_GLOBAL": str(folder / "gitconfig"), "GIT_CONFIG_NOSYSTEM": "1"}
     clone = clone_with_working_tree(folder / "clone", settings)
     version = tomllib.loads((clone / "pyproject.toml").read_text())["project"]["version"]
-    digest = push_index(repository, version, build_and_push(clone, f"{repository}:{version}-{architecture()}"))
-    run(sys.executable, "-m", "release", "tag", f"--image={repository}@{digest}", version, cwd=clone, env=settings)
+    digest = push_index(
+        repository, version, build_and_push(clone, f"{repository}:{version}-{architecture()}")
+    )
+    run(
+        sys.executable,
+        "-m",
+        "release",
+        "tag",
+        f"--image={repository}@{digest}",
+        version,
+        cwd=clone,
+        env=settings,
+    )
     origin = folder / "origin.git"
     run("git", "init", "--quiet", "--bare", str(origin), env=settings)
     tag, branch = f"refs/tags/v{version}", f"release/v{version}"
-    run("git", "push", "--quiet", "--atomic", str(origin), tag, f"{tag}:refs/heads/{branch}", cwd=clone, env=settings)
+    run(
+        "git",
+        "push",
+        "--quiet",
+        "--atomic",
+        str(origin),
+        tag,
+        f"{tag}:refs/heads/{branch}",
+        cwd=clone,
+        env=settings,
+    )
     run("git", "tag", MAJOR_TAG, f"v{version}", cwd=origin, env=settings)
     LOG.info("%s", run("git", "branch", "--contains", MAJOR_TAG, cwd=origin, env=settings))
-    LOG.info("%s", run("git", "diff", "--unified=0", f"{MAJOR_TAG}^", MAJOR_TAG, cwd=origin, env=settings))
+    LOG.info(
+        "%s",
+        run("git", "diff", "--unified=0", f"{MAJOR_TAG}^", MAJOR_TAG, cwd=origin, env=settings),
+    )
     # as GitHub delivers them to the runner
     (folder / "delivered").mkdir()
     run("git", "archive", f"--output={folder / 'v1.tar'}", MAJOR_TAG, cwd=origin)
     run("tar", "--extract", f"--file={folder / 'v1.tar'}", f"--directory={folder / 'delivered'}")
     commit = run("git", "rev-parse", MAJOR_TAG, cwd=origin).strip()
-    assert run("git", "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}", cwd=origin).strip() == commit
-    return Release(version=version, repository=repository, digest=digest, action=folder / "delivered")
+    assert (
+        run(
+            "git", "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}", cwd=origin
+        ).strip()
+        == commit
+    )
+    return Release(
+        version=version, repository=repository, digest=digest, action=folder / "delivered"
+    )
 
 
 def clone_with_working_tree(clone: Path, settings: Mapping[str, str]) -> Path:
@@ -99,8 +135,19 @@ def clone_with_working_tree(clone: Path, settings: Mapping[str, str]) -> Path:
 
     The clone has no tags: the version may be released already.
     """
-    run("git", "clone", "--quiet", "--no-tags", "--no-checkout", str(ROOT), str(clone), env=settings)
-    names = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT, env=settings)
+    run(
+        "git", "clone", "--quiet", "--no-tags", "--no-checkout", str(ROOT), str(clone), env=settings
+    )
+    names = run(
+        "git",
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        cwd=ROOT,
+        env=settings,
+    )
     for name in names.split("\0"):
         if (ROOT / name).is_file():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +173,9 @@ def build_and_push(context: Path, tag: str) -> dict[str, Any]:
     finally:
         with locked_images():
             run("docker", "image", "rm", "--force", tag)
-    assert docker("image", "ls", "--quiet", "--filter", f"label={label}") == "", "the engine still has the image"
+    assert docker("image", "ls", "--quiet", "--filter", f"label={label}") == "", (
+        "the engine still has the image"
+    )
     return descriptor(tag)
 
 
@@ -156,6 +205,14 @@ def push_index(repository: str, tag: str, native: dict[str, Any]) -> str:
 
 def push_empty_image(repository: str, platform: str) -> dict[str, Any]:
     """Push an image that holds nothing to run, and return its descriptor."""
-    config = {"architecture": platform, "os": "linux", "config": {}, "rootfs": {"type": "layers", "diff_ids": []}}
+    config = {
+        "architecture": platform,
+        "os": "linux",
+        "config": {},
+        "rootfs": {"type": "layers", "diff_ids": []},
+    }
     blob = add_blob(repository, json.dumps(config).encode(), f"{OCI}.config.v1+json")
-    return add_manifest(repository, {"schemaVersion": 2, "mediaType": f"{OCI}.manifest.v1+json", "config": blob, "layers": []})
+    return add_manifest(
+        repository,
+        {"schemaVersion": 2, "mediaType": f"{OCI}.manifest.v1+json", "config": blob, "layers": []},
+    )

@@ -20,7 +20,10 @@ from tests.rehearsal.registry import need_registry_tools, registry
 
 FINE = "Every image can be pulled, and v1.10.0 has the newest base image and no package with a known vulnerability."
 IDNA = {"package": {"name": "idna", "ecosystem": "PyPI"}}
-FIXED = {**IDNA, "ranges": [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "3.7"}]}]}
+FIXED = {
+    **IDNA,
+    "ranges": [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "3.7"}]}],
+}
 KNOWN = [{"id": "PYSEC-1", "affected": [FIXED]}, {"id": "PYSEC-2", "affected": [IDNA]}]
 BOT = {"login": "github-actions[bot]"}
 DOCKER = "#!/bin/sh\necho Name: docker.io/library/$4\necho Digest: sha256:1\necho\necho Name: other\necho Digest: sha256:2\n"
@@ -36,9 +39,13 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, images: tuple[str, Path]) -> Iterator[Project]:
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, images: tuple[str, Path]
+) -> Iterator[Project]:
     if not (ROOT / ".venv-audit/bin/pip-audit").exists() or shutil.which("jq") is None:
-        skip_or_fail("Tests of what is published need jq, and pip-audit, which `make .venv-audit/installed` installs.")
+        skip_or_fail(
+            "Tests of what is published need jq, and pip-audit, which `make .venv-audit/installed` installs."
+        )
     host, folder = images
     own = uuid.uuid4().hex
     with Osv(("127.0.0.1", 0), Answer) as osv:
@@ -51,7 +58,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, images: tuple[str, 
 
 def delete_the_layer_for_arm64(project: Project) -> None:
     # the layer is the text `arm64`
-    project.delete("v1.9.0", "_layers/sha256/f69162950f235e3cdbbad33f1f912d1a504be90d8a37d002c735d6f3e3882265")
+    project.delete(
+        "v1.9.0", "_layers/sha256/f69162950f235e3cdbbad33f1f912d1a504be90d8a37d002c735d6f3e3882265"
+    )
 
 
 def several_at_once(project: Project) -> None:
@@ -80,23 +89,53 @@ def test_a_repository_without_a_published_release_passes(project: Project) -> No
         (lambda _: None, []),
         (lambda project: project.release("v2.0.0", draft=True, annotated=False), []),
         (lambda project: project.release("v1.11.0-rc.1", annotated=False), []),
-        (lambda project: project.delete("v1.9.0", "_manifests"), [r"v1\.9\.0: `\S+` cannot be pulled .*manifest unknown"]),
-        (delete_the_layer_for_arm64, [r"v1\.9\.0: `\S+` cannot be pulled without credentials: `skopeo copy failed: "]),
-        (lambda project: project.push_base("two"), [r"v1\.10\.0: its base image `\S+/python:3\.13` is now `sha256:\w+`, no"]),
-        (lambda project: project.release("v1.10.1", annotated=False), [r"v1\.10\.1: `\S+` has no annotations `\S+\.base\.name`"]),
+        (
+            lambda project: project.delete("v1.9.0", "_manifests"),
+            [r"v1\.9\.0: `\S+` cannot be pulled .*manifest unknown"],
+        ),
+        (
+            delete_the_layer_for_arm64,
+            [r"v1\.9\.0: `\S+` cannot be pulled without credentials: `skopeo copy failed: "],
+        ),
+        (
+            lambda project: project.push_base("two"),
+            [r"v1\.10\.0: its base image `\S+/python:3\.13` is now `sha256:\w+`, no"],
+        ),
+        (
+            lambda project: project.release("v1.10.1", annotated=False),
+            [r"v1\.10\.1: `\S+` has no annotations `\S+\.base\.name`"],
+        ),
         (
             lambda project: setattr(project.osv, "known", KNOWN),
-            [r"v1\.10\.0: idna 3\.6 has known vulnerabilities: PYSEC-1 \(fixed in 3\.7\), PYSEC-2 \(not fixed yet\)\. "],
+            [
+                r"v1\.10\.0: idna 3\.6 has known vulnerabilities: PYSEC-1 \(fixed in 3\.7\), PYSEC-2 \(not fixed yet\)\. "
+            ],
         ),
         (
             lambda project: setattr(project.osv, "status", 503),
-            [r"v1\.10\.0: a check could not run: `pip-audit --strict failed: .*ServiceError`\. Run "],
+            [
+                r"v1\.10\.0: a check could not run: `pip-audit --strict failed: .*ServiceError`\. Run "
+            ],
         ),
-        (several_at_once, [r"v1\.10\.0: its base image", r"v1\.10\.0: a check could not run", r"v1\.9\.0: \S+ cannot be"]),
-        (without_image, [r"v1\.10\.1: a check could not run: `action.yml at v1\.10\.1 names no published image\. "]),
+        (
+            several_at_once,
+            [
+                r"v1\.10\.0: its base image",
+                r"v1\.10\.0: a check could not run",
+                r"v1\.9\.0: \S+ cannot be",
+            ],
+        ),
+        (
+            without_image,
+            [
+                r"v1\.10\.1: a check could not run: `action.yml at v1\.10\.1 names no published image\. "
+            ],
+        ),
     ],
 )
-def test_all_findings_are_reported_together(project: Project, change: Callable[[Project], object], findings: list[str]) -> None:
+def test_all_findings_are_reported_together(
+    project: Project, change: Callable[[Project], object], findings: list[str]
+) -> None:
     project.release("v1.9.0")
     project.release("v1.10.0")
     change(project)
@@ -104,7 +143,9 @@ def test_all_findings_are_reported_together(project: Project, change: Callable[[
     code, lines = project.check()
 
     assert code == (1 if findings else 0)
-    for line, pattern in zip(lines, [f"- {finding}" for finding in findings] or [re.escape(FINE)], strict=True):
+    for line, pattern in zip(
+        lines, [f"- {finding}" for finding in findings] or [re.escape(FINE)], strict=True
+    ):
         assert re.match(pattern, line), line
 
 
@@ -115,7 +156,11 @@ def test_an_unexpected_answer_hides_no_finding() -> None:
 
     one, other = findings_of(look, "v1.0.0")
 
-    assert (one, other.partition(" `")[0], len(other) < 500) == ("one", "v1.0.0: a check could not run:", True)
+    assert (one, other.partition(" `")[0], len(other) < 500) == (
+        "one",
+        "v1.0.0: a check could not run:",
+        True,
+    )
 
 
 def test_a_check_that_cannot_ask_github_fails(project: Project) -> None:
@@ -130,7 +175,10 @@ def test_a_check_that_cannot_ask_github_fails(project: Project) -> None:
         ([], ["POST", "repos/owner/name/issues"]),
         ([{"number": 3, "user": {"login": "somebody"}}], ["POST", "repos/owner/name/issues"]),
         ([{"number": 5, "user": BOT}], ["PATCH", "repos/owner/name/issues/5"]),
-        ([{"number": number, "user": BOT} for number in (9, 5)], ["PATCH", "repos/owner/name/issues/9"]),
+        (
+            [{"number": number, "user": BOT} for number in (9, 5)],
+            ["PATCH", "repos/owner/name/issues/9"],
+        ),
     ],
 )
 @pytest.mark.parametrize("findings", ["- v1.0.0: `$(touch x)` @somebody", ""])
@@ -139,7 +187,9 @@ def test_one_issue_lists_the_findings(
 ) -> None:
     title = "Weekly check: something is wrong with what is published"
     others = [{"number": 1, "title": "Other", "user": BOT}]
-    (project.folder / "issues.json").write_text(json.dumps(others + [{"title": title, **issue} for issue in issues]))
+    (project.folder / "issues.json").write_text(
+        json.dumps(others + [{"title": title, **issue} for issue in issues])
+    )
 
     assert project.run_step("issue", "Write the issue", {"FINDINGS": findings}) == 0
 
@@ -151,15 +201,23 @@ def test_one_issue_lists_the_findings(
 
 
 def test_a_release_pins_the_base_image_of_each_stage(tmp_path: Path) -> None:
-    steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["image"]["steps"]
+    steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["image"][
+        "steps"
+    ]
     (step,) = (step for step in steps if step.get("id") == "base")
     (tmp_path / "docker").write_text(DOCKER)
     (tmp_path / "docker").chmod(0o755)
-    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_OUTPUT": str(tmp_path / "output")}
+    env = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+    }
 
     subprocess.run(["bash", "-e", "-c", step["run"]], cwd=ROOT, env=env, check=True)
 
     outputs = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
-    assert set(re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)) == {outputs["from"]}
+    assert set(re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)) == {
+        outputs["from"]
+    }
     assert outputs["name"] == f"docker.io/library/{outputs['from']}"
     assert outputs["pinned"] == f"docker.io/library/{outputs['from'].partition(':')[0]}@sha256:1"

@@ -48,8 +48,12 @@ class Clone:
         (self.programs / "gh").chmod(0o755)
         (self.programs / "python3").symlink_to(sys.executable)
         self.ran_ci(PASSED)
-        subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", origin], check=True)
-        subprocess.run(["git", "clone", "--quiet", origin, self.folder], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            ["git", "init", "--quiet", "--bare", "--initial-branch=main", origin], check=True
+        )
+        subprocess.run(
+            ["git", "clone", "--quiet", origin, self.folder], check=True, stderr=subprocess.DEVNULL
+        )
         (self.folder / PACKAGE).parent.mkdir(parents=True)
         (self.folder / "action.yml").write_text((ROOT / "action.yml").read_text())
         (self.folder / "CHANGELOG.md").write_text(CHANGELOG)
@@ -57,7 +61,9 @@ class Clone:
         self.push(PACKAGE, '__version__: Final = "1.2.0"\n')
 
     def git(self, *arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=self.folder, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            ["git", *arguments], cwd=self.folder, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def push(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
@@ -95,15 +101,33 @@ def several_mistakes(clone: Clone) -> None:
     ("change", "refusals"),
     [
         (lambda _: None, []),
-        (pushed("pyproject.toml", '[project]\nversion = "1.1.0"\n'), ["pyproject.toml has version 1.1.0."]),
+        (
+            pushed("pyproject.toml", '[project]\nversion = "1.1.0"\n'),
+            ["pyproject.toml has version 1.1.0."],
+        ),
         (pushed(PACKAGE, '__version__: Final = "1.1.0"\n'), [f"{PACKAGE} has version 1.1.0."]),
-        (pushed("CHANGELOG.md", CHANGELOG.replace("[1.2.0] - 2026-11-20", "[1.2.0]")), ["CHANGELOG.md has no changes below "]),
-        (pushed("CHANGELOG.md", "## [1.2.0] - 2026-11-20\n\n## [1.1.0]\n"), ["CHANGELOG.md has no changes below "]),
-        (pushed("action.yml", f"runs:\n  image: docker://{IMAGE}\n"), ["action.yml does not have "]),
+        (
+            pushed("CHANGELOG.md", CHANGELOG.replace("[1.2.0] - 2026-11-20", "[1.2.0]")),
+            ["CHANGELOG.md has no changes below "],
+        ),
+        (
+            pushed("CHANGELOG.md", "## [1.2.0] - 2026-11-20\n\n## [1.1.0]\n"),
+            ["CHANGELOG.md has no changes below "],
+        ),
+        (
+            pushed("action.yml", f"runs:\n  image: docker://{IMAGE}\n"),
+            ["action.yml does not have "],
+        ),
         (lambda clone: (clone.folder / "new").touch(), ["Files are not committed: new."]),
-        (lambda clone: clone.git("commit", "--quiet", "--allow-empty", "--message=Not pushed"), ["HEAD is "]),
+        (
+            lambda clone: clone.git("commit", "--quiet", "--allow-empty", "--message=Not pushed"),
+            ["HEAD is "],
+        ),
         (lambda clone: clone.git("tag", "v1.2.0"), ["The tag v1.2.0 exists in this clone, "]),
-        (lambda clone: clone.git("push", "--quiet", "origin", "HEAD:refs/tags/v1.2.0"), ["The tag v1.2.0 exists on origin."]),
+        (
+            lambda clone: clone.git("push", "--quiet", "origin", "HEAD:refs/tags/v1.2.0"),
+            ["The tag v1.2.0 exists on origin."],
+        ),
         (
             lambda clone: clone.git("push", "--quiet", "origin", "HEAD:refs/heads/release/v1.2.0"),
             ["The branch release/v1.2.0 exists on origin."],
@@ -113,18 +137,29 @@ def several_mistakes(clone: Clone) -> None:
             ["The branch release on origin prevents "],
         ),
         (
-            lambda clone: clone.git("push", "--quiet", "origin", "HEAD:refs/heads/release/v1.2.0/x"),
+            lambda clone: clone.git(
+                "push", "--quiet", "origin", "HEAD:refs/heads/release/v1.2.0/x"
+            ),
             ["The branch release/v1.2.0/x on origin prevents "],
         ),
         (lambda clone: clone.git("tag", "v1.2.0-rc.1"), []),
         (Clone.ran_ci, ["CI has not run on "]),
         (lambda clone: clone.ran_ci({**PASSED, "status": "in_progress"}), ["CI still runs on "]),
-        (lambda clone: clone.ran_ci({**PASSED, "conclusion": "failure"}), ["CI ended with failure on "]),
-        (several_mistakes, ["action.yml does not ", "Files are not committed", "The tag v1.2.0 exists in "]),
+        (
+            lambda clone: clone.ran_ci({**PASSED, "conclusion": "failure"}),
+            ["CI ended with failure on "],
+        ),
+        (
+            several_mistakes,
+            ["action.yml does not ", "Files are not committed", "The tag v1.2.0 exists in "],
+        ),
     ],
 )
 def test_each_mistake_is_refused(
-    clone: Clone, capsys: pytest.CaptureFixture[str], change: Callable[[Clone], object], refusals: list[str]
+    clone: Clone,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[Clone], object],
+    refusals: list[str],
 ) -> None:
     change(clone)
 
@@ -139,10 +174,15 @@ def test_what_is_not_a_version_is_refused(capsys: pytest.CaptureFixture[str], te
     with pytest.raises(SystemExit, match="2"):
         main(["check", "--", text])
 
-    assert f"{text!r} is not a version. Write 1.2.3, or 1.2.3-rc.1 for a prerelease" in capsys.readouterr().err
+    assert (
+        f"{text!r} is not a version. Write 1.2.3, or 1.2.3-rc.1 for a prerelease"
+        in capsys.readouterr().err
+    )
 
 
-def test_the_tag_changes_only_the_line_of_the_image(clone: Clone, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tag_changes_only_the_line_of_the_image(
+    clone: Clone, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["tag", f"--image={IMAGE}", "1.2.0"]) == 0
 
     commit = clone.git("rev-parse", "refs/tags/v1.2.0")
@@ -153,14 +193,24 @@ def test_the_tag_changes_only_the_line_of_the_image(clone: Clone, capsys: pytest
     assert changed == ["-  image: Dockerfile", f"+  image: docker://{IMAGE} # v1.2.0"]
 
 
-def test_the_job_tag_can_run_again_but_not_with_another_image(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["tag"]["steps"]
+def test_the_job_tag_can_run_again_but_not_with_another_image(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["tag"][
+        "steps"
+    ]
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
 
     def run_job(image: str, date: str) -> "subprocess.CompletedProcess[str]":
         env = {**os.environ, "VERSION": "1.2.0", "IMAGE": image, "GIT_COMMITTER_DATE": date}
-        return subprocess.run(["bash", "-e", "-c", steps[-1]["run"]], env=env, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["bash", "-e", "-c", steps[-1]["run"]],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     assert run_job(IMAGE, "2030-01-01T00:00:00Z").returncode == 0
     pushed = clone.git("ls-remote", "origin", "refs/tags/*", "refs/heads/release/*").split()
@@ -169,20 +219,34 @@ def test_the_job_tag_can_run_again_but_not_with_another_image(clone: Clone, monk
     assert run_job(IMAGE, "2031-01-01T00:00:00Z").returncode == 0
     clone.git("tag", "--delete", "v1.2.0")
     refused = run_job(OTHER_IMAGE, "2032-01-01T00:00:00Z").stdout
-    assert re.findall(r"refused  The (\S+ \S+) exists on origin\.", refused) == ["tag v1.2.0", "branch release/v1.2.0"]
+    assert re.findall(r"refused  The (\S+ \S+) exists on origin\.", refused) == [
+        "tag v1.2.0",
+        "branch release/v1.2.0",
+    ]
     assert clone.git("ls-remote", "origin", "refs/tags/*", "refs/heads/release/*").split() == pushed
 
 
 @pytest.mark.usefixtures("clone")
 def test_the_notes_are_the_changes_and_the_command_of_the_security_page() -> None:
-    notes = release_notes("1.2.0", "ghcr.io/OWNER/docs-platform-action@sha256:…", "OWNER/docs-platform-action")
+    notes = release_notes(
+        "1.2.0", "ghcr.io/OWNER/docs-platform-action@sha256:…", "OWNER/docs-platform-action"
+    )
 
-    assert notes.startswith("### Added\n\n- Something new, in two lines.\n- Something else.\n\n### Image\n")
+    assert notes.startswith(
+        "### Added\n\n- Something new, in two lines.\n- Something else.\n\n### Image\n"
+    )
     assert notes.partition("```sh\n")[2] in (ROOT / "SECURITY.md").read_text()
 
 
 @pytest.mark.parametrize(
-    ("version", "moves"), [("1.10.0", True), ("1.9.0", False), ("1.11.0-rc.1", False), ("1.11.0", False), ("2.0.0", True)]
+    ("version", "moves"),
+    [
+        ("1.10.0", True),
+        ("1.9.0", False),
+        ("1.11.0-rc.1", False),
+        ("1.11.0", False),
+        ("2.0.0", True),
+    ],
 )
 def test_the_major_tag_moves_to_the_newest_published_release_of_its_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], version: str, moves: bool

@@ -23,24 +23,47 @@ WORKFLOW = Path(__file__).with_name("workflows") / "released.yml"
 
 
 def test_the_sbom_has_the_locked_version_of_each_dependency(release: Release) -> None:
-    locked = dict(re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "requirements" / "image.txt").read_text(), re.MULTILINE))
+    locked = dict(
+        re.findall(
+            r"^([\w.-]+)==([\w.]+)", (ROOT / "requirements" / "image.txt").read_text(), re.MULTILINE
+        )
+    )
     image = f"{release.repository}:{release.version}-{architecture()}"
-    command = (need_installed("syft", WHAT), "--quiet", f"registry:{image}", "--select-catalogers=python", "--output=spdx-json")
-    env = {"SYFT_REGISTRY_INSECURE_USE_HTTP": "true", "SYFT_CHECK_FOR_APP_UPDATE": "false", "SYFT_CACHE_TTL": "0"}
+    command = (
+        need_installed("syft", WHAT),
+        "--quiet",
+        f"registry:{image}",
+        "--select-catalogers=python",
+        "--output=spdx-json",
+    )
+    env = {
+        "SYFT_REGISTRY_INSECURE_USE_HTTP": "true",
+        "SYFT_CHECK_FOR_APP_UPDATE": "false",
+        "SYFT_CACHE_TTL": "0",
+    }
 
     packages = json.loads(run(*command, env=env))["packages"]
 
     found = [package for package in packages if "/opt/action/" in package.get("sourceInfo", "")]
     # the installed package has the version in Python's form, such as 1.2.0rc1 for 1.2.0-rc.1
     expected = {**locked, "docs-platform-action": str(Version(release.version))}
-    assert {package["name"].lower().replace("_", "-"): package["versionInfo"] for package in found} == expected
+    assert {
+        package["name"].lower().replace("_", "-"): package["versionInfo"] for package in found
+    } == expected
 
 
-def test_a_workflow_pulls_the_image_of_its_platform_by_the_digest_in_action_yml(folder: Path, release: Release) -> None:
+def test_a_workflow_pulls_the_image_of_its_platform_by_the_digest_in_action_yml(
+    folder: Path, release: Release
+) -> None:
     (requested,) = use(release, folder / "use", registries=[folder / "public"])
 
-    changed = zip(*((root / "action.yml").read_text().splitlines() for root in (ROOT, release.action)), strict=True)
-    assert [after for before, after in changed if before != after] == [f"  image: docker://{release.image} # v{release.version}"]
+    changed = zip(
+        *((root / "action.yml").read_text().splitlines() for root in (ROOT, release.action)),
+        strict=True,
+    )
+    assert [after for before, after in changed if before != after] == [
+        f"  image: docker://{release.image} # v{release.version}"
+    ]
     other, native, _ = (entry["digest"] for entry in manifest(release.image)[1]["manifests"])
     # no layers: the engine still has them, in its builder's cache
     downloaded = {request.rpartition("/")[2] for request in requested if request.startswith("GET ")}
@@ -48,12 +71,21 @@ def test_a_workflow_pulls_the_image_of_its_platform_by_the_digest_in_action_yml(
     assert other not in downloaded
 
 
-def test_a_mirror_has_the_same_digest_and_the_workflow_runs_without_the_first_registry(folder: Path, release: Release) -> None:
+def test_a_mirror_has_the_same_digest_and_the_workflow_runs_without_the_first_registry(
+    folder: Path, release: Release
+) -> None:
     LOG.info("\nA mirror, as in a network without access to the first registry")
     with registry(folder / "mirror") as mirror:
         mirrored = replace(release, repository=f"{mirror}/{NAME}", action=folder / "mirrored")
         run(
-            *("skopeo", "copy", "--all", "--preserve-digests", "--src-tls-verify=false", "--dest-tls-verify=false"),
+            *(
+                "skopeo",
+                "copy",
+                "--all",
+                "--preserve-digests",
+                "--src-tls-verify=false",
+                "--dest-tls-verify=false",
+            ),
             f"docker://{release.image}",
             f"docker://{mirrored.repository}:{release.version}",
         )
@@ -61,7 +93,9 @@ def test_a_mirror_has_the_same_digest_and_the_workflow_runs_without_the_first_re
         action = mirrored.action / "action.yml"
         action.write_text(action.read_text().replace(release.repository, mirrored.repository))
 
-        to_public, to_mirror = use(mirrored, folder / "mirrored-use", registries=[folder / "public", folder / "mirror"])
+        to_public, to_mirror = use(
+            mirrored, folder / "mirrored-use", registries=[folder / "public", folder / "mirror"]
+        )
         assert manifest(f"{mirrored.repository}:{mirrored.version}")[0] == release.digest
 
     assert f"GET /v2/{NAME}/manifests/{release.digest}" in to_mirror
@@ -84,7 +118,10 @@ def use(release: Release, folder: Path, *, registries: list[Path]) -> list[list[
         (image,) = json.loads(docker("image", "inspect", release.image))
     finally:
         remove_image(release.image)
-    requested = [served_requests(registry)[count:] for registry, count in zip(registries, before, strict=True)]
+    requested = [
+        served_requests(registry)[count:]
+        for registry, count in zip(registries, before, strict=True)
+    ]
     LOG.info("%s\nRequests to the registries: %s", ended.log, json.dumps(requested, indent=2))
     assert ended.printed("outputs:") == ["completed, 12 pages, site with 12 of them"], ended.log
     assert ended.printed("next job:") == ["12 pages"], ended.log

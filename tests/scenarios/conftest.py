@@ -21,7 +21,13 @@ def make_platform() -> Iterator[Callable[..., Simulator]]:
         platforms = []
 
         def make(**options: Any) -> Simulator:
-            options = {"key": ADMIN_KEY, "export_seconds": 0.1, "agent_seconds": 0.1, "pages": 12, **options}
+            options = {
+                "key": ADMIN_KEY,
+                "export_seconds": 0.1,
+                "agent_seconds": 0.1,
+                "pages": 12,
+                **options,
+            }
             platforms.append(stack.enter_context(Simulator(**options)))
             return platforms[-1]
 

@@ -42,7 +42,9 @@ def wait_for_exchanges() -> None:
             assert not thread.is_alive()
 
 
-def sending(head: bytes, then: bytes, *, pause_seconds: float = 0.0, sent: list[int] | None = None) -> Handler:
+def sending(
+    head: bytes, then: bytes, *, pause_seconds: float = 0.0, sent: list[int] | None = None
+) -> Handler:
     """Return a handler that sends `head`, and then `then` again and again."""
 
     def handle(connection: socket.socket) -> None:
@@ -66,7 +68,9 @@ HANGING: Final[dict[str, Handler]] = {
     "a slow body": slowly(OK + b"Content-Length: %d\r\n\r\n" % ENDLESS, b" "),
     "a slow body without a length": slowly(OK + b"\r\n", b" "),
     "slow chunks": slowly(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
-    "a slow end of chunks": slowly(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", b"X-A: b\r\n"),
+    "a slow end of chunks": slowly(
+        OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", b"X-A: b\r\n"
+    ),
 }
 SLOW_ERROR: Final = slowly(b"HTTP/1.1 403 Forbidden\r\n\r\n", b"x")
 
@@ -74,25 +78,37 @@ SLOW_ERROR: Final = slowly(b"HTTP/1.1 403 Forbidden\r\n\r\n", b"x")
 class TestHanging:
     @pytest.mark.usefixtures("fast")
     @pytest.mark.parametrize("name", HANGING)
-    def test_an_api_that_does_not_end_its_responses_is_unavailable(self, action: Action, name: str) -> None:
+    def test_an_api_that_does_not_end_its_responses_is_unavailable(
+        self, action: Action, name: str
+    ) -> None:
         with RawServer(HANGING[name]) as server:
             ended = action.run(server.base_url, **COLLECT, outage_tolerance="1m")
 
         assert ended.end == (1, "unavailable"), ended.stdout
         assert server.connections > 1
 
-    @pytest.mark.parametrize("handle", [*map(HANGING.get, ("an endless header", "half a body", "slow chunks")), SLOW_ERROR])
+    @pytest.mark.parametrize(
+        "handle",
+        [*map(HANGING.get, ("an endless header", "half a body", "slow chunks")), SLOW_ERROR],
+    )
     def test_a_storage_that_does_not_end_its_responses_fails_the_download(
         self, action: Action, platform: Simulator, handle: Handler
     ) -> None:
-        for limit in ("bundle.storage.IDLE", "bundle.storage.HEAD", "bundle.stream.SLOW", "http.retry.MIN_ATTEMPT"):
+        for limit in (
+            "bundle.storage.IDLE",
+            "bundle.storage.HEAD",
+            "bundle.stream.SLOW",
+            "http.retry.MIN_ATTEMPT",
+        ):
             action.constants[f"{limit}_SECONDS"] = 0.15
 
         with RawServer(handle) as storage:
             platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})
             ended = action.run(platform, **COLLECT, bundle_path="bundle", outage_tolerance="300ms")
 
-        assert (ended.end, read_tree(action.workspace)) == ((1, "download-failed"), {}), ended.stdout
+        assert (ended.end, read_tree(action.workspace)) == ((1, "download-failed"), {}), (
+            ended.stdout
+        )
 
     @pytest.mark.usefixtures("fast")
     def test_what_was_given_up_leaves_no_thread_and_no_connection(self, action: Action) -> None:
@@ -110,8 +126,14 @@ FLOODS: Final = {
     "a body without a length": (OK + b"\r\n", b" " * 65536),
     "chunks": (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b" " * 65536 + b"\r\n"),
     "an error": (b"HTTP/1.1 403 Forbidden\r\n\r\n", b"x" * 65536),
-    "a gzip header": (OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x08\0\0\0\0\0\0", b"x" * 65536),
-    "empty gzip": (OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\0\0\0\0\0\0\0", b"\0\0\0\xff\xff" * 10_000),
+    "a gzip header": (
+        OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x08\0\0\0\0\0\0",
+        b"x" * 65536,
+    ),
+    "empty gzip": (
+        OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\0\0\0\0\0\0\0",
+        b"\0\0\0\xff\xff" * 10_000,
+    ),
 }
 
 
@@ -143,8 +165,12 @@ def responding(response: bytes) -> Handler:
 
 
 class TestWithoutALength:
-    @pytest.mark.parametrize("framing", [b"\r\n" + JSON, b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS])
-    def test_a_body_without_a_length_is_used_once_it_is_complete(self, action: Action, framing: bytes) -> None:
+    @pytest.mark.parametrize(
+        "framing", [b"\r\n" + JSON, b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS]
+    )
+    def test_a_body_without_a_length_is_used_once_it_is_complete(
+        self, action: Action, framing: bytes
+    ) -> None:
         with RawServer(responding(OK + framing)) as server:
             assert action.run(server.base_url, **COLLECT, **ONCE).end == (1, "job-failed")
 

@@ -19,7 +19,12 @@ from tests.virtual_time import VirtualClock
 pytestmark = BOTH_FORMS
 
 TOKEN: Final = "ghs_t0ken-of-the-run"
-WAITING: Final = {"domain": "docs.example.com", "commit": COMMIT, "github_token": TOKEN, "deployment_creator": CREATOR}
+WAITING: Final = {
+    "domain": "docs.example.com",
+    "commit": COMMIT,
+    "github_token": TOKEN,
+    "deployment_creator": CREATOR,
+}
 STUCK: Final = 10**6  # seconds
 
 
@@ -37,10 +42,22 @@ def platform_of(*made: tuple[str, Mapping[str, Any]], **options: Any) -> Virtual
         ([(OLDER, {}), (COMMIT, {"seconds": 120})], COMMIT, 120),
         ([(OLDER, {}), (COMMIT, {"in_seconds": 60, "seconds": 60})], COMMIT, 120),
         # another one replaced it
-        ([(OLDER, {}), (COMMIT, {"seconds": 30, "ends_as": "inactive"}), (NEWER, {"in_seconds": 20, "seconds": 60})], NEWER, 80),
+        (
+            [
+                (OLDER, {}),
+                (COMMIT, {"seconds": 30, "ends_as": "inactive"}),
+                (NEWER, {"in_seconds": 20, "seconds": 60}),
+            ],
+            NEWER,
+            80,
+        ),
         # the failed one is deployed again
         (
-            [(OLDER, {}), (COMMIT, {"seconds": 30, "ends_as": "failure"}), (COMMIT, {"in_seconds": 25, "seconds": 60})],
+            [
+                (OLDER, {}),
+                (COMMIT, {"seconds": 30, "ends_as": "failure"}),
+                (COMMIT, {"in_seconds": 25, "seconds": 60}),
+            ],
             COMMIT,
             85,
         ),
@@ -61,7 +78,9 @@ def test_the_export_begins_once_the_commit_is_live(
     assert f"[{deployed[:7]}](<https://github.com/demo/docs/commit/{deployed}>)" in ended.summary
 
 
-def test_what_is_live_at_the_start_is_written_with_the_job_before_anything_else(action: Action) -> None:
+def test_what_is_live_at_the_start_is_written_with_the_job_before_anything_else(
+    action: Action,
+) -> None:
     platform = platform_of((COMMIT, {}))
     platform.simulator.script_forever("read_export", Fault(status=404))
 
@@ -101,7 +120,11 @@ def test_without_the_commit_nothing_is_exported(
 
 
 FAULTS: Final[dict[str, Fault]] = {
-    "a limit": Fault(status=403, headers={"Retry-After": "40"}, json={"message": "You have exceeded a secondary rate limit."}),
+    "a limit": Fault(
+        status=403,
+        headers={"Retry-After": "40"},
+        json={"message": "You have exceeded a secondary rate limit."},
+    ),
     "an outage": Fault(status=502),
     "a lost connection": Fault(cut="before_response"),
 }
@@ -109,14 +132,18 @@ FAULTS: Final[dict[str, Fault]] = {
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 @pytest.mark.parametrize("operation", ["list_deployments", "read_deployment", "compare_commits"])
-def test_a_temporary_error_of_github_is_waited_out(action: Action, operation: Any, fault: Fault) -> None:
+def test_a_temporary_error_of_github_is_waited_out(
+    action: Action, operation: Any, fault: Fault
+) -> None:
     platform = platform_of((NEWER, {}))
     platform.simulator.script(operation, *[fault] * 4)
 
     ended = action.run(platform, **WAITING)
 
     assert ended.outputs["deployedCommit"] == NEWER
-    retries = [line for line in ended.log.splitlines() if "Retrying" in line or "responding again" in line]
+    retries = [
+        line for line in ended.log.splitlines() if "Retrying" in line or "responding again" in line
+    ]
     assert len(retries) == 2
 
 
@@ -133,7 +160,9 @@ def test_one_that_lasts_ends_with_the_time_for_the_commit(action: Action) -> Non
 
 class TestTheSecondRead:
     @staticmethod
-    def run(action: Action, plan: Callable[[Simulator, GitHub], object], **inputs: str) -> tuple[Ended, VirtualPlatform]:
+    def run(
+        action: Action, plan: Callable[[Simulator, GitHub], object], **inputs: str
+    ) -> tuple[Ended, VirtualPlatform]:
         platform = platform_of((COMMIT, {}), (NEWER, {"seconds": 30}))
         plan(platform.simulator, platform.simulator.github)
         return action.run(platform, **{**WAITING, **inputs}), platform
@@ -150,7 +179,9 @@ class TestTheSecondRead:
     def test_says_nothing_if_it_fails(self, action: Action, status: int) -> None:
         fault = Fault(status=status)
 
-        ended, platform = self.run(action, lambda simulator, _: simulator.script("list_deployments", None, fault))
+        ended, platform = self.run(
+            action, lambda simulator, _: simulator.script("list_deployments", None, fault)
+        )
 
         assert (ended.exit_code, platform.simulator.count("list_deployments")) == (0, 2)
         assert NEWER[:7] not in ended.log + ended.summary
@@ -164,7 +195,9 @@ class TestTheSecondRead:
 def test_several_domains_wait_once_and_hold_the_same_commit(action: Action) -> None:
     platform = platform_of((OLDER, {}), (COMMIT, {"seconds": 100}))
 
-    ended = action.run(platform, **{**WAITING, "domain": "a.example.com\nb.example.com\nc.example.com"})
+    ended = action.run(
+        platform, **{**WAITING, "domain": "a.example.com\nb.example.com\nc.example.com"}
+    )
 
     assert [job["deployedCommit"] for job in ended.results] == [COMMIT] * 3
     assert "deployedCommit" not in ended.outputs
@@ -173,7 +206,11 @@ def test_several_domains_wait_once_and_hold_the_same_commit(action: Action) -> N
 
 
 def test_several_domains_fail_together(action: Action) -> None:
-    ended = action.run(platform_of((OLDER, {})), **{**WAITING, "domain": "a.example.com\nb.example.com"}, commit_timeout="1m")
+    ended = action.run(
+        platform_of((OLDER, {})),
+        **{**WAITING, "domain": "a.example.com\nb.example.com"},
+        commit_timeout="1m",
+    )
 
     assert [job["failureReason"] for job in ended.results] == ["not-deployed"] * 2
 
@@ -186,16 +223,27 @@ def test_each_secret_goes_to_its_own_server_and_is_masked(action: Action) -> Non
 
     ended = action.run(platform, **WAITING, site_path="site")
 
-    secrets = {(request.url.removesuffix(request.target), request.headers.get("Authorization")) for request in sent}
+    secrets = {
+        (request.url.removesuffix(request.target), request.headers.get("Authorization"))
+        for request in sent
+    }
     github = GITHUB_URL.removesuffix("/api/v3")
-    assert secrets == {(API_URL, f"Bearer {ADMIN_KEY}"), (github, f"Bearer {TOKEN}"), (STORAGE_URL, None)}
+    assert secrets == {
+        (API_URL, f"Bearer {ADMIN_KEY}"),
+        (github, f"Bearer {TOKEN}"),
+        (STORAGE_URL, None),
+    }
     assert f"::add-mask::{TOKEN}\n" in ended.stdout
-    assert TOKEN not in ended.stdout.replace(f"::add-mask::{TOKEN}\n", "") + ended.summary + json.dumps(ended.outputs)
+    assert TOKEN not in ended.stdout.replace(
+        f"::add-mask::{TOKEN}\n", ""
+    ) + ended.summary + json.dumps(ended.outputs)
 
 
 def test_a_token_that_github_echoes_is_hidden(action: Action) -> None:
     platform = platform_of()
-    platform.simulator.script_forever("list_deployments", Fault(status=403, json={"message": f"{TOKEN} may not read"}))
+    platform.simulator.script_forever(
+        "list_deployments", Fault(status=403, json={"message": f"{TOKEN} may not read"})
+    )
 
     ended = action.run(platform, **WAITING)
 

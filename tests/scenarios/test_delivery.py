@@ -22,7 +22,11 @@ from tests.virtual_time import VirtualClock
 
 JOB: Final = "export-finished"
 COLLECT: Final = {"mode": "collect", "job_id": JOB, "domain": "docs.example.com"}
-FILES: Final = {"bundle_path": "dist/bundle", "site_path": "public/site", "values_file": "deploy/{domain}.yaml"}
+FILES: Final = {
+    "bundle_path": "dist/bundle",
+    "site_path": "public/site",
+    "values_file": "deploy/{domain}.yaml",
+}
 VALUES: Final = "deploy/docs.example.com.yaml"
 DELIVERED: Final = {"bundleUrl", "expiresAt", "bundlePath", "sitePath", "valuesFile"}
 CONTENT: Final = gzip.compress(os.urandom(1_000_000))
@@ -57,7 +61,9 @@ def ranges(requests: Iterable[RecordedRequest]) -> list[str | None]:
 @BOTH_FORMS
 class TestDelivered:
     @pytest.mark.parametrize("kind", ["tar.gz", "zip"])
-    def test_the_files_and_the_outputs_are_of_one_bundle(self, action: Action, virtual: VirtualPlatform, kind: str) -> None:
+    def test_the_files_and_the_outputs_are_of_one_bundle(
+        self, action: Action, virtual: VirtualPlatform, kind: str
+    ) -> None:
         archive = KINDS[kind](SMALL_SITE)
         virtual.simulator.put_bundle(JOB, archive)
 
@@ -66,15 +72,25 @@ class TestDelivered:
         found = read_tree(action.workspace / "public" / "site")
         values = yaml.safe_load((action.workspace / VALUES).read_text())
         assert ended.end == (0, None), ended.stdout
-        assert {path: content for path, content in found.items() if isinstance(content, bytes)} == SMALL_SITE.files
+        assert {
+            path: content for path, content in found.items() if isinstance(content, bytes)
+        } == SMALL_SITE.files
         assert (action.workspace / "dist" / "bundle").read_bytes() == archive
-        assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == size_and_digest(archive)
+        assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == size_and_digest(
+            archive
+        )
         assert [ended.outputs[name] for name in ("bundlePath", "sitePath", "valuesFile")] == [
             "dist/bundle",
             "public/site",
             VALUES,
         ]
-        assert values == {"staticExport": {"enabled": True, "bundleUrl": ended.outputs["bundleUrl"], "version": "20240601"}}
+        assert values == {
+            "staticExport": {
+                "enabled": True,
+                "bundleUrl": ended.outputs["bundleUrl"],
+                "version": "20240601",
+            }
+        }
 
     def test_files_of_an_earlier_run_are_replaced_and_an_empty_folder_is_filled(
         self, action: Action, virtual: VirtualPlatform
@@ -85,7 +101,9 @@ class TestDelivered:
 
         assert ended.end == (0, None), ended.stdout
         assert link_in(action.workspace / VALUES) == ended.outputs["bundleUrl"]
-        assert (action.workspace / "dist" / "bundle").stat().st_size == int(ended.outputs["bundleSize"])
+        assert (action.workspace / "dist" / "bundle").stat().st_size == int(
+            ended.outputs["bundleSize"]
+        )
         assert (action.workspace / "public" / "site" / "index.html").is_file()
 
 
@@ -107,10 +125,15 @@ def snapshot(folder: Path) -> dict[Path, tuple[int, ...]]:
 
 
 FAILURES: Final[dict[str, tuple[str, Plan]]] = {
-    "the storage is down": ("download-failed", lambda found: found.script_forever("download", Fault(status=503))),
+    "the storage is down": (
+        "download-failed",
+        lambda found: found.script_forever("download", Fault(status=503)),
+    ),
     "the bundle disappears midway": (
         "download-failed",
-        lambda found: found.script_forever("download", Fault(status=404), after=[Fault(cut="in_body")]),
+        lambda found: found.script_forever(
+            "download", Fault(status=404), after=[Fault(cut="in_body")]
+        ),
     ),
     "the key ends before a second link": (
         "unauthorized",
@@ -120,16 +143,27 @@ FAILURES: Final[dict[str, tuple[str, Plan]]] = {
             found.script("read_export", None, Fault(status=401)),
         ],
     ),
-    "the archive is cut": ("invalid-bundle", lambda found: put_uncounted(found, gzip.compress(tar(SMALL_SITE))[:-20])),
-    "the archive leads outside": ("invalid-bundle", lambda found: put_uncounted(found, tar_of(entry(b"../outside")))),
-    "the site has too few pages": ("too-few-pages", lambda found: put_uncounted(found, KINDS["zip"](SMALL_SITE))),
+    "the archive is cut": (
+        "invalid-bundle",
+        lambda found: put_uncounted(found, gzip.compress(tar(SMALL_SITE))[:-20]),
+    ),
+    "the archive leads outside": (
+        "invalid-bundle",
+        lambda found: put_uncounted(found, tar_of(entry(b"../outside"))),
+    ),
+    "the site has too few pages": (
+        "too-few-pages",
+        lambda found: put_uncounted(found, KINDS["zip"](SMALL_SITE)),
+    ),
     "the disk is full": ("download-failed", lambda found: found.put_bundle(JOB, CONTENT)),
 }
 
 
 @BOTH_FORMS
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_failure_leaves_everything_as_it_was(action: Action, virtual: VirtualPlatform, name: str) -> None:
+def test_a_failure_leaves_everything_as_it_was(
+    action: Action, virtual: VirtualPlatform, name: str
+) -> None:
     reason, plan = FAILURES[name]
     plan(virtual.simulator)
     left_by_an_earlier_run(action.workspace)
@@ -158,19 +192,26 @@ class TestMinPages:
 
         ended = action.export(virtual, min_pages="12", **self.SITE)
 
-        assert (ended.end, {path.name for path in action.workspace.iterdir()}) == ((0, None), {*self.SITE.values()})
+        assert (ended.end, {path.name for path in action.workspace.iterdir()}) == (
+            (0, None),
+            {*self.SITE.values()},
+        )
 
     @pytest.mark.parametrize("inputs", [SITE, {"bundle_path": "bundle"}, {}])
     def test_pages_that_are_not_counted_are_not_enough(
         self, action: Action, virtual: VirtualPlatform, inputs: dict[str, str]
     ) -> None:
-        virtual.simulator.script("read_export", Fault(json={"status": "running", "pageCount": 500}))  # of an unfinished job
+        virtual.simulator.script(
+            "read_export", Fault(json={"status": "running", "pageCount": 500})
+        )  # of an unfinished job
         virtual.simulator.override("read_export", without_count)
 
         ended = action.export(virtual, min_pages="14", **inputs)
 
         assert (ended.end, "bundleUrl" in ended.outputs) == ((1, "too-few-pages"), False)
-        assert virtual.simulator.count("download") == ("site_path" in inputs)  # only to count them there
+        assert virtual.simulator.count("download") == (
+            "site_path" in inputs
+        )  # only to count them there
         assert [*action.workspace.iterdir()] == []
 
 
@@ -178,12 +219,16 @@ class TestLink:
     """With less than a minute left, the link is renewed before it is written anywhere."""
 
     @BOTH_FORMS
-    def test_one_that_expires_during_the_download_is_replaced_and_the_download_resumed(self, action: Action) -> None:
+    def test_one_that_expires_during_the_download_is_replaced_and_the_download_resumed(
+        self, action: Action
+    ) -> None:
         platform = VirtualPlatform(VirtualClock(), asset_bytes=200_000, link_seconds=3600)
         pause = Fault(status=503, headers={"Retry-After": "3600"})
         platform.simulator.script("download", Fault(cut="in_body", cut_after_bytes=70_000), pause)
 
-        ended = action.run(platform, **COLLECT, bundle_path="bundle", outage_tolerance="2h", mask_bundle_url="true")
+        ended = action.run(
+            platform, **COLLECT, bundle_path="bundle", outage_tolerance="2h", mask_bundle_url="true"
+        )
 
         masked = [command.value for command in ended.commands if command.name == "add-mask"]
         downloads = platform.simulator.requests_of("download")
@@ -205,14 +250,23 @@ class TestDownload:
     def check(self, ended: Ended, action: Action) -> None:
         assert ended.end == (0, None), ended.stdout
         assert read_tree(action.workspace) == {"bundle": CONTENT}
-        assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == size_and_digest(CONTENT)
+        assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == size_and_digest(
+            CONTENT
+        )
 
     def test_is_resumed_after_each_cut(self, action: Action, platform: Simulator) -> None:
         cuts = [100_001, 1, 300_000, 65_536, 5]
-        platform.script("download", *(Fault(cut="in_body", cut_after_bytes=count) for count in cuts))
+        platform.script(
+            "download", *(Fault(cut="in_body", cut_after_bytes=count) for count in cuts)
+        )
 
-        self.check(action.run(platform, **COLLECT, bundle_path="bundle", outage_tolerance="1m"), action)
+        self.check(
+            action.run(platform, **COLLECT, bundle_path="bundle", outage_tolerance="1m"), action
+        )
 
         downloads = platform.requests_of("download")
-        assert ranges(downloads) == [None, *(f"bytes={sum(cuts[:number])}-" for number in range(1, len(cuts) + 1))]
+        assert ranges(downloads) == [
+            None,
+            *(f"bytes={sum(cuts[:number])}-" for number in range(1, len(cuts) + 1)),
+        ]
         assert len({request.headers.get("If-Range") for request in downloads[1:]}) == 1

@@ -53,9 +53,16 @@ ENDED: Final = {"jobId", "status", "pageCount"}
 LINK: Final = {*ENDED, "bundleUrl", "expiresAt"}
 BUNDLE: Final = {"bundleSize", "bundleSha256"}
 SITE: Final = {*BUNDLE, "sitePath"}
-FILES: Final = {"site_path": "site", "bundle_path": "b.tar.gz", "values_file": "v.yaml", "export_version": "1"}
+FILES: Final = {
+    "site_path": "site",
+    "bundle_path": "b.tar.gz",
+    "values_file": "v.yaml",
+    "export_version": "1",
+}
 NO_PAGES: Final = {"status": "completed", "pageCount": None}
-NO_WEB_ADDRESS: Final = overriding("read_agent_job", lambda job: {**job, "prLink": "git.example.com/7"})
+NO_WEB_ADDRESS: Final = overriding(
+    "read_agent_job", lambda job: {**job, "prLink": "git.example.com/7"}
+)
 NEVER_A_LINK: Final = always("read_export", json={"status": "completed"})
 PAGE: Final = "<!doctype html><title>Log in</title>"
 
@@ -66,14 +73,24 @@ def agent(outcome: str, **inputs: str) -> dict[str, str]:
 
 GOOD: Final = {
     "a link": Case(EXPORT, LINK),
-    "a site, an archive and a values file": Case({**EXPORT, **FILES}, {*LINK, *SITE, "bundlePath", "valuesFile"}),
+    "a site, an archive and a values file": Case(
+        {**EXPORT, **FILES}, {*LINK, *SITE, "bundlePath", "valuesFile"}
+    ),
     "a site alone": Case({**EXPORT, "site_path": "site"}, {*LINK, *SITE}),
     "an export of an earlier run": Case(COLLECT, LINK),
-    "a start without a status": Case({**EXPORT, "wait": "false"}, {"jobId"}, overriding("start_export", {"jobId": "se_1"})),
-    "a site with enough pages": Case({**EXPORT, "site_path": "site", "min_pages": "12"}, {*LINK, *SITE}),
+    "a start without a status": Case(
+        {**EXPORT, "wait": "false"}, {"jobId"}, overriding("start_export", {"jobId": "se_1"})
+    ),
+    "a site with enough pages": Case(
+        {**EXPORT, "site_path": "site", "min_pages": "12"}, {*LINK, *SITE}
+    ),
     "a start without a wait": Case({**EXPORT, "wait": "false"}, JOB),
-    "a start whose inputs for delivery have no effect": Case({**EXPORT, "wait": "false", "site_path": "site"}, JOB, warnings=1),
-    "an export without page count": Case(EXPORT, LINK - {"pageCount"}, overriding("read_export", NO_PAGES), forms=DOMAIN_ONLY),
+    "a start whose inputs for delivery have no effect": Case(
+        {**EXPORT, "wait": "false", "site_path": "site"}, JOB, warnings=1
+    ),
+    "an export without page count": Case(
+        EXPORT, LINK - {"pageCount"}, overriding("read_export", NO_PAGES), forms=DOMAIN_ONLY
+    ),
     "a link without expiry": Case(
         EXPORT,
         LINK - {"expiresAt"},
@@ -83,7 +100,9 @@ GOOD: Final = {
     "a pull request": Case(agent("pull-request"), {*JOB, "prLink"}),
     "an agent job without a pull request": Case(agent("no-change"), JOB),
     "an archived agent job": Case(agent("archived"), JOB, warnings=1),
-    "an agent job with a link that cannot be used": Case(agent("pull-request"), JOB, NO_WEB_ADDRESS, warnings=1),
+    "an agent job with a link that cannot be used": Case(
+        agent("pull-request"), JOB, NO_WEB_ADDRESS, warnings=1
+    ),
     "an input of another mode": Case({**COLLECT, "require_pr": "true"}, LINK, warnings=1),
 }
 
@@ -96,13 +115,19 @@ FAILED: Final = {
     },
     "unauthorized": {
         "the key is refused": Case(EXPORT, set(), options={"key": "another-key"}),
-        "the key ends in the middle": Case(EXPORT, ENDED, always("make_bundle", status=401), forms=DOMAIN_ONLY),
-        "the key has ended when the job is read": Case(EXPORT, JOB, always("read_export", status=401)),
+        "the key ends in the middle": Case(
+            EXPORT, ENDED, always("make_bundle", status=401), forms=DOMAIN_ONLY
+        ),
+        "the key has ended when the job is read": Case(
+            EXPORT, JOB, always("read_export", status=401)
+        ),
     },
     "forbidden": {
         "the plan has no export": Case({"domain": "no-plan.example.com"}, set()),
         "the site is behind a sign-in": Case({"domain": "private.example.com"}, set()),
-        "the key may only read": Case(EXPORT, set(), options={"key": "another-key", "read_key": ADMIN_KEY}),
+        "the key may only read": Case(
+            EXPORT, set(), options={"key": "another-key", "read_key": ADMIN_KEY}
+        ),
     },
     "not-found": {
         "no such deployment": Case({"domain": "unknown.example.com"}, set()),
@@ -110,8 +135,12 @@ FAILED: Final = {
         "no such agent job": Case(agent("of-nobody"), {"jobId"}),
     },
     "rejected": {
-        "the start is rejected": Case(EXPORT, set(), always("start_export", status=422, json={"detail": "no theme"})),
-        "an export runs already": Case(EXPORT, set(), always("start_export", status=409, json={"jobId": "se_7"})),
+        "the start is rejected": Case(
+            EXPORT, set(), always("start_export", status=422, json={"detail": "no theme"})
+        ),
+        "an export runs already": Case(
+            EXPORT, set(), always("start_export", status=409, json={"jobId": "se_7"})
+        ),
         "the job is gone": Case(COLLECT, {"jobId"}, always("read_export", status=410)),
     },
     "job-failed": {
@@ -120,11 +149,15 @@ FAILED: Final = {
     },
     "no-pull-request": {
         "none": Case(agent("no-change", require_pr="true"), JOB),
-        "a link that cannot be used": Case(agent("pull-request", require_pr="true"), JOB, NO_WEB_ADDRESS),
+        "a link that cannot be used": Case(
+            agent("pull-request", require_pr="true"), JOB, NO_WEB_ADDRESS
+        ),
     },
     "too-few-pages": {
         "fewer": Case({**EXPORT, **FILES, "min_pages": "13"}, ENDED, forms=DOMAIN_ONLY),
-        "fewer in the bundle": Case({**EXPORT, **FILES, "min_pages": "14"}, {*JOB, *BUNDLE}, forms=(BY_PROJECT,)),
+        "fewer in the bundle": Case(
+            {**EXPORT, **FILES, "min_pages": "14"}, {*JOB, *BUNDLE}, forms=(BY_PROJECT,)
+        ),
         "an unknown number": Case(
             {**EXPORT, "min_pages": "1"},
             JOB,
@@ -138,23 +171,47 @@ FAILED: Final = {
             forms=DOMAIN_ONLY,
         ),
     },
-    "timeout": {"the job takes too long": Case({**EXPORT, "timeout": "1m"}, JOB, options={"export_seconds": 3600})},
+    "timeout": {
+        "the job takes too long": Case(
+            {**EXPORT, "timeout": "1m"}, JOB, options={"export_seconds": 3600}
+        )
+    },
     "unavailable": {"the API is down": Case(COLLECT, {"jobId"}, always("read_export", status=503))},
     "bad-response": {
         "a web page at the start": Case(EXPORT, set(), always("start_export", body=PAGE)),
-        "no link": Case(COLLECT, ENDED, always("make_bundle", json={"expiresAt": "x"}), forms=DOMAIN_ONLY),
-        "a completed job that never has a link": Case(EXPORT, JOB, NEVER_A_LINK, forms=(BY_PROJECT,)),
-        "a start that names no job": Case(EXPORT, set(), always("start_export", json={"jobId": ""})),
+        "no link": Case(
+            COLLECT, ENDED, always("make_bundle", json={"expiresAt": "x"}), forms=DOMAIN_ONLY
+        ),
+        "a completed job that never has a link": Case(
+            EXPORT, JOB, NEVER_A_LINK, forms=(BY_PROJECT,)
+        ),
+        "a start that names no job": Case(
+            EXPORT, set(), always("start_export", json={"jobId": ""})
+        ),
         "another agent job": Case(
-            agent("failed"), {"jobId"}, always("read_agent_job", json={"id": "another", "status": "active"})
+            agent("failed"),
+            {"jobId"},
+            always("read_agent_job", json={"id": "another", "status": "active"}),
         ),
     },
-    "start-unconfirmed": {"no answer": Case(EXPORT, set(), always("start_export", cut="before_response", processed=True))},
-    "download-failed": {
-        "the storage is down": Case({**COLLECT, "site_path": "site"}, ENDED, always("download", status=503)),
-        "the bundle is a web page": Case({**COLLECT, "bundle_path": "b"}, ENDED, always("download", body=PAGE)),
+    "start-unconfirmed": {
+        "no answer": Case(
+            EXPORT, set(), always("start_export", cut="before_response", processed=True)
+        )
     },
-    "invalid-bundle": {"an unknown kind": Case({**COLLECT, "site_path": "site"}, ENDED, always("download", body=SEVEN_ZIP))},
+    "download-failed": {
+        "the storage is down": Case(
+            {**COLLECT, "site_path": "site"}, ENDED, always("download", status=503)
+        ),
+        "the bundle is a web page": Case(
+            {**COLLECT, "bundle_path": "b"}, ENDED, always("download", body=PAGE)
+        ),
+    },
+    "invalid-bundle": {
+        "an unknown kind": Case(
+            {**COLLECT, "site_path": "site"}, ENDED, always("download", body=SEVEN_ZIP)
+        )
+    },
 }
 """By `failureReason`."""
 
@@ -181,16 +238,23 @@ def test_a_good_run_sets_the_outputs_of_its_mode(action: Action, form: str, name
 
     ended, _ = run(action, case)
 
-    assert (ended.end, ended.errors, len(ended.warnings)) == ((0, None), [], case.warnings), ended.stdout
+    assert (ended.end, ended.errors, len(ended.warnings)) == ((0, None), [], case.warnings), (
+        ended.stdout
+    )
     assert {*ended.outputs} == case.outputs_of(form) | ALWAYS
-    assert {*ended.result.values()} >= {value for value in ended.outputs.values() if not value.isdecimal() and "[" not in value}
+    assert {*ended.result.values()} >= {
+        value for value in ended.outputs.values() if not value.isdecimal() and "[" not in value
+    }
     assert ended.summary.startswith("### ")
 
 
 @pytest.mark.parametrize(
-    ("reason", "form", "name"), [(reason, *pair) for reason, cases in FAILED.items() for pair in in_each_form(cases)]
+    ("reason", "form", "name"),
+    [(reason, *pair) for reason, cases in FAILED.items() for pair in in_each_form(cases)],
 )
-def test_a_failed_run_says_why_everywhere(action: Action, reason: str, form: str, name: str) -> None:
+def test_a_failed_run_says_why_everywhere(
+    action: Action, reason: str, form: str, name: str
+) -> None:
     case = FAILED[reason][name]
 
     ended, platform = run(action, case)
@@ -204,7 +268,9 @@ def test_a_failed_run_says_why_everywhere(action: Action, reason: str, form: str
     assert (reason == "invalid-input") == (platform.simulator.requests == [])
 
 
-@pytest.mark.parametrize("name", ["x-correlation-id", "X-Request-Id", "X-Amz-Request-Id", "X-Goog-Request-Id"])
+@pytest.mark.parametrize(
+    "name", ["x-correlation-id", "X-Request-Id", "X-Amz-Request-Id", "X-Goog-Request-Id"]
+)
 def test_the_request_id_of_a_failure_is_in_its_message(action: Action, name: str) -> None:
     platform = VirtualPlatform(VirtualClock())
     platform.simulator.script_forever("read_export", Fault(status=410, headers={name: "c-17"}))
@@ -219,13 +285,19 @@ def test_a_run_that_times_out_names_the_job_that_a_later_run_collects(action: Ac
 
     collected = action.run(platform, mode="collect", job_id="se_42", site_path="site")
 
-    assert (timed_out.reason, "se_42" in timed_out.error, collected.end) == ("timeout", True, (0, None))
+    assert (timed_out.reason, "se_42" in timed_out.error, collected.end) == (
+        "timeout",
+        True,
+        (0, None),
+    )
 
 
 def test_an_export_of_six_hours_survives_an_outage_in_each_hour(action: Action) -> None:
     clock, hour = VirtualClock(), 3600.0
     down = Fault(status=503)
-    platform = VirtualPlatform(clock, trouble=lambda _sent: down if clock.elapsed % hour > hour - 290 else None)
+    platform = VirtualPlatform(
+        clock, trouble=lambda _sent: down if clock.elapsed % hour > hour - 290 else None
+    )
     platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=6 * hour - 60))
 
     ended = action.run(platform, **EXPORT, timeout="7h", outage_tolerance="5m")
@@ -243,10 +315,16 @@ def test_a_link_is_masked_only_on_request(action: Action, inputs: dict[str, str]
     assert masked == ([ended.outputs["bundleUrl"]] if "mask_bundle_url" in inputs else [])
 
 
-@pytest.mark.parametrize(("inputs", "options"), [({"start_options": '{"version": "v2"}'}, {"version": "v2"}), ({}, {})])
-def test_a_start_sends_the_domain_and_the_start_options(action: Action, inputs: dict[str, str], options: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("inputs", "options"), [({"start_options": '{"version": "v2"}'}, {"version": "v2"}), ({}, {})]
+)
+def test_a_start_sends_the_domain_and_the_start_options(
+    action: Action, inputs: dict[str, str], options: dict[str, str]
+) -> None:
     platform = VirtualPlatform(VirtualClock())
 
     action.run(platform, **EXPORT, **inputs, wait="false")
 
-    assert [json.loads(request.body) for request in platform.simulator.requests] == [{**EXPORT, **options}]
+    assert [json.loads(request.body) for request in platform.simulator.requests] == [
+        {**EXPORT, **options}
+    ]

@@ -18,7 +18,9 @@ from tests.forms import BY_DOMAIN, BY_PROJECT, FORMS, by_project
 from tests.virtual_platform import API_URL, STORAGE_URL, Sent, Trouble, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
-pytestmark = pytest.mark.no_cover  # thousands of runs of lines that other tests reach, which coverage would slow down
+pytestmark = (
+    pytest.mark.no_cover
+)  # thousands of runs of lines that other tests reach, which coverage would slow down
 
 JSON: Final[Mapping[str, str]] = {"Content-Type": "application/json"}
 HTML: Final[Mapping[str, str]] = {"Content-Type": "text/html"}
@@ -66,7 +68,10 @@ def location(number: int, address: str) -> Fault:
     return Fault(status=number, headers={"Location": address})
 
 
-DATED: Final = {"Retry-After": "Mon, 04 May 2026 12:00:07 GMT", "Date": "Mon, 04 May 2026 12:00:00 GMT"}
+DATED: Final = {
+    "Retry-After": "Mon, 04 May 2026 12:00:07 GMT",
+    "Date": "Mon, 04 May 2026 12:00:00 GMT",
+}
 HUGE: Final = {"Retry-After": "999999999"}
 
 FAULTS: Final[Mapping[Any, Mapping[str, How]]] = {
@@ -90,46 +95,73 @@ FAULTS: Final[Mapping[Any, Mapping[str, How]]] = {
         "endless header": Fault(raw=b"HTTP/1.1 200 OK\r\n" + b"X-More: and more\r\n" * 10_000),
         "one byte a second": Fault(drip_seconds=1.0),
         "`Content-Length` too long": Fault(headers={"Content-Length": "2000000"}),
-        "chunk of negative size": Fault(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n{}"),
+        "chunk of negative size": Fault(
+            raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n{}"
+        ),
         "invalid gzip": Fault(headers={"Content-Encoding": "gzip"}),
         "endless 1xx": Fault(raw=b"HTTP/1.1 102 Processing\r\n\r\n" * 1000),
         "101": Fault(raw=b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"),
         "999": Fault(raw=b"HTTP/1.1 999 Who Knows\r\nContent-Length: 0\r\n\r\n"),
         **{str(number): status(number) for number in (408, 425, 500, 501, 503, 504, 599)},
-        **{f"503, `Retry-After`: {text}": status(503, **{"Retry-After": text}) for text in ("-7", "soon")},
+        **{
+            f"503, `Retry-After`: {text}": status(503, **{"Retry-After": text})
+            for text in ("-7", "soon")
+        },
         "502, HTML": Fault(status=502, body="<html><h1>502 Bad Gateway</h1></html>", headers=HTML),
     },
     Nature.TOO_SHORT: {"`Content-Length` too short": Fault(headers={"Content-Length": "20"})},
     Nature.REDIRECT: {
         f"{number}, {name}": location(number, address)
         for number in range(301, 309)
-        for name, address in {"same host": "/elsewhere", "other host": "https://elsewhere.example.com/x"}.items()
+        for name, address in {
+            "same host": "/elsewhere",
+            "other host": "https://elsewhere.example.com/x",
+        }.items()
     },
-    Nature.REFUSED: {str(number): status(number) for number in (400, 401, 403, 404, 409, 410, 413, 422)},
-    Nature.BLOCKED: {"403, HTML": Fault(status=403, body="<html><h1>Attention</h1></html>", headers=HTML)},
+    Nature.REFUSED: {
+        str(number): status(number) for number in (400, 401, 403, 404, 409, 410, 413, 422)
+    },
+    Nature.BLOCKED: {
+        "403, HTML": Fault(status=403, body="<html><h1>Attention</h1></html>", headers=HTML)
+    },
     Nature.NOT_PROCESSED: {
         "429": status(429),
-        **{f"429, `Retry-After`: {text}": status(429, **{"Retry-After": text}) for text in ("7", "-7", "soon")},
+        **{
+            f"429, `Retry-After`: {text}": status(429, **{"Retry-After": text})
+            for text in ("7", "-7", "soon")
+        },
         "503, `Retry-After`: 7": status(503, **{"Retry-After": "7"}),
         **{f"{number}, `Retry-After`: a date": status(number, **DATED) for number in (429, 503)},
     },
-    Nature.RETRY_AFTER_TOO_LONG: {f"{number}, `Retry-After`: huge": status(number, **HUGE) for number in (429, 503)},
-    Nature.LOGIN_PAGE: {"200 with HTML": Fault(body="<!doctype html><title>Log in</title>", headers=HTML)},
+    Nature.RETRY_AFTER_TOO_LONG: {
+        f"{number}, `Retry-After`: huge": status(number, **HUGE) for number in (429, 503)
+    },
+    Nature.LOGIN_PAGE: {
+        "200 with HTML": Fault(body="<!doctype html><title>Log in</title>", headers=HTML)
+    },
     Nature.FOREIGN: {
         "204": Fault(status=204),
-        "200 with Brotli": Fault(body=b"\x1b\x10\x00\x00\x24\x81\x82", headers={**JSON, "Content-Encoding": "br"}),
+        "200 with Brotli": Fault(
+            body=b"\x1b\x10\x00\x00\x24\x81\x82", headers={**JSON, "Content-Encoding": "br"}
+        ),
         "200 with nothing": Fault(body=""),
         "200 with truncated JSON": Fault(body='{"status": "compl', headers=JSON),
         "200 with JSON array": Fault(json=[{"status": "completed"}]),
         "200 with 2 MiB": Fault(body='{"status": "completed"'.ljust(2**21) + "}", headers=JSON),
-        "200 with deep nesting": Fault(body=f'{{"deep": {"[" * 100_000}{"]" * 100_000}}}', headers=JSON),
+        "200 with deep nesting": Fault(
+            body=f'{{"deep": {"[" * 100_000}{"]" * 100_000}}}', headers=JSON
+        ),
         "200 with UTF-16": Fault(body='{"status": "completed"}'.encode("utf-16"), headers=JSON),
     },
     Nature.HARMLESS: {
-        "200 with duplicate keys": lambda text: f'{{"status": 7, "jobId": 7, "bundleUrl": 7, {text[1:]}'.encode(),
+        "200 with duplicate keys": lambda text: (
+            f'{{"status": 7, "jobId": 7, "bundleUrl": 7, {text[1:]}'.encode()
+        ),
         "200 with NaN": lambda text: f'{text[:-1]}, "progress": NaN, "load": -Infinity}}'.encode(),
         "200 with byte order mark": lambda text: text.encode("utf-8-sig"),
-        "200 with Latin-1": lambda text: f'{text[:-1]}, "note": "d\u00e9j\u00e0 vu"}}'.encode("latin-1"),
+        "200 with Latin-1": lambda text: f'{text[:-1]}, "note": "d\u00e9j\u00e0 vu"}}'.encode(
+            "latin-1"
+        ),
     },
     Nature.MISSING_FIELD: {
         "200 with a missing field": Fault(json={"progress": 5}),
@@ -137,7 +169,8 @@ FAULTS: Final[Mapping[Any, Mapping[str, How]]] = {
     },
     Nature.UNUSABLE_FIELD: {
         "200 with lone surrogate": Fault(
-            body=r'{"status": "x\ud800", "jobId": "x\ud800", "bundleUrl": "https://x\ud800"}', headers=JSON
+            body=r'{"status": "x\ud800", "jobId": "x\ud800", "bundleUrl": "https://x\ud800"}',
+            headers=JSON,
         ),
     },
 }
@@ -158,13 +191,21 @@ class Row:
 
     def trouble_in(self, normal: str) -> OSError | Fault:
         """Return what happens to a request whose normal response is this JSON."""
-        return Fault(body=self.how(normal), headers=JSON, processed=True) if callable(self.how) else self.how
+        return (
+            Fault(body=self.how(normal), headers=JSON, processed=True)
+            if callable(self.how)
+            else self.how
+        )
 
     def __str__(self) -> str:
         return self.name
 
 
-ROWS: Final = [Row(name=name, nature=nature, how=how) for nature, faults in FAULTS.items() for name, how in faults.items()]
+ROWS: Final = [
+    Row(name=name, nature=nature, how=how)
+    for nature, faults in FAULTS.items()
+    for name, how in faults.items()
+]
 
 OK: Final = "ok"
 ARCHIVE: Final = KINDS["tar.gz"](SMALL_SITE) + bytes(40_000)  # gzip ignores zeros at the end
@@ -213,7 +254,9 @@ def at_the_api(row: Row, operation: Operation) -> tuple[str, str, str]:
     if nature in AT_THE_API:
         return AT_THE_API[nature]
     if nature is Nature.LOGIN_PAGE and is_first:
-        return final("bad-response")  # before the API's first successful response, `base-url` is wrong
+        return final(
+            "bad-response"
+        )  # before the API's first successful response, `base-url` is wrong
     if is_start and row.status == 409:
         return temporary("rejected")  # another export of the site is running
     if nature is Nature.REFUSED or (nature is Nature.BLOCKED and is_first):
@@ -247,7 +290,9 @@ def at_the_storage(row: Row, operation: Operation) -> tuple[str, str, str]:
     if row.name == "`Content-Length` too long" and not is_first:
         return final(OK)  # the length of the first response decides
     if nature is Nature.TOO_SHORT and is_first:
-        return final("invalid-bundle")  # only the storage knows the length: the archive's checksums detect the error
+        return final(
+            "invalid-bundle"
+        )  # only the storage knows the length: the archive's checksums detect the error
     if nature is Nature.RETRY_AFTER_TOO_LONG:
         return OK, "download-failed", "download-failed"
     if nature in {Nature.REFUSED, Nature.BLOCKED} and row.status not in {400, 401, 403, 404, 410}:
@@ -310,8 +355,12 @@ def operation_of(sent: Sent) -> Operation:
     return Operation.READ_AGENT if "/agent/" in sent.target else Operation.READ_EXPORT
 
 
-def run_with(played: Played, operation: Operation, times: int | None, form: str) -> tuple[Ended, VirtualPlatform]:
-    platform = VirtualPlatform(VirtualClock(), trouble=played, job_ids=["se_1", "se_2"], export_seconds=5, pages=12)
+def run_with(
+    played: Played, operation: Operation, times: int | None, form: str
+) -> tuple[Ended, VirtualPlatform]:
+    platform = VirtualPlatform(
+        VirtualClock(), trouble=played, job_ids=["se_1", "se_2"], export_seconds=5, pages=12
+    )
     plan = ExportPlan(job_id="se_1", seconds=5, bundle=ARCHIVE)
     if operation is Operation.LINK:
         plan = replace(plan, seconds=0, link_delay_seconds=5)
@@ -326,14 +375,25 @@ def run_with(played: Played, operation: Operation, times: int | None, form: str)
     if operation is Operation.READ_AGENT:
         inputs |= {"mode": "agent", "project-id": "demo-project", "job-id": "agent-pull-request"}
     else:
-        inputs |= {"domain": "docs.example.com", "bundle-path": "b.tar.gz", "site-path": "site", "values-file": "v.yaml"}
+        inputs |= {
+            "domain": "docs.example.com",
+            "bundle-path": "b.tar.gz",
+            "site-path": "site",
+            "values-file": "v.yaml",
+        }
     return run_virtually(platform, by_project(inputs) if form == BY_PROJECT else inputs), platform
 
 
 def check(ended: Ended, end: str, operation: Operation, played: Played) -> Iterator[str]:
     """Yield what is wrong with a run, whatever its end."""
-    delivered = {"bundleUrl", "bundlePath", "bundleSha256", "sitePath", "valuesFile"} & {*ended.outputs}
-    files = {path.split("/")[0] for path in ended.left if not path.startswith(("home", "temp"))} - {"env", "path", "state"}
+    delivered = {"bundleUrl", "bundlePath", "bundleSha256", "sitePath", "valuesFile"} & {
+        *ended.outputs
+    }
+    files = {path.split("/")[0] for path in ended.left if not path.startswith(("home", "temp"))} - {
+        "env",
+        "path",
+        "state",
+    }
     kept = {"b.tar.gz"} if end == "invalid-bundle" else set()  # for inspection
     is_export = operation is not Operation.READ_AGENT
     if ended.exit_code != (0 if end == OK else 1) or len(ended.errors) != ended.exit_code:
@@ -346,8 +406,12 @@ def check(ended: Ended, end: str, operation: Operation, played: Played) -> Itera
         yield f"outputs {delivered}"
     if (operation is not Operation.START or end == OK) and not ended.outputs.get("jobId"):
         yield "no job ID"
-    doubtful = [start for start in played.starts if isinstance(start, Fault) and not is_refused(start)]
-    if len(doubtful) + played.starts.count(None) > 1 + (end == OK and operation is Operation.START and not doubtful):
+    doubtful = [
+        start for start in played.starts if isinstance(start, Fault) and not is_refused(start)
+    ]
+    if len(doubtful) + played.starts.count(None) > 1 + (
+        end == OK and operation is Operation.START and not doubtful
+    ):
         yield f"{len(played.starts)} starts"
     if "Traceback" in ended.stdout or not ended.summary or not played.count:
         yield "a stack trace, no summary, or no fault played"
@@ -376,12 +440,18 @@ class PlayedWithoutRoom(Played):
 
 REQUESTS: Final = [
     *((BY_DOMAIN, operation) for operation in Operation if operation is not Operation.LINK),
-    *((BY_PROJECT, operation) for operation in Operation if operation not in {Operation.READ_AGENT, Operation.BUNDLE}),
+    *(
+        (BY_PROJECT, operation)
+        for operation in Operation
+        if operation not in {Operation.READ_AGENT, Operation.BUNDLE}
+    ),
 ]
 """The requests of a run with each form of the export API."""
 
 
-@pytest.mark.parametrize(("form", "operation"), REQUESTS, ids=lambda value: str(getattr(value, "value", value)))
+@pytest.mark.parametrize(
+    ("form", "operation"), REQUESTS, ids=lambda value: str(getattr(value, "value", value))
+)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_run_ends_as_the_interface_says(row: Row, operation: Operation, form: str) -> None:
     for times, end in zip(TIMES, expected(row, operation), strict=True):
@@ -389,7 +459,9 @@ def test_a_run_ends_as_the_interface_says(row: Row, operation: Operation, form: 
 
         ended, platform = run_with(played, operation, times, form)
 
-        assert (ended.reason or OK, [*check(ended, end, operation, played)]) == (end, []), f"{times} times\n{ended.stdout}"
+        assert (ended.reason or OK, [*check(ended, end, operation, played)]) == (end, []), (
+            f"{times} times\n{ended.stdout}"
+        )
         assert platform.clock.elapsed < MAX_SECONDS
         assert len(platform.simulator.requests) < MAX_REQUESTS
 
@@ -399,7 +471,9 @@ SHORT: Final = [row for row in ROWS if row.nature is not Nature.RETRY_AFTER_TOO_
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("row", SHORT, ids=str)
-def test_no_start_is_sent_again_that_may_have_been_processed_whatever_had_no_room(row: Row, form: str) -> None:
+def test_no_start_is_sent_again_that_may_have_been_processed_whatever_had_no_room(
+    row: Row, form: str
+) -> None:
     end = expected(row, Operation.START)[0]  # a wait for room is not an outage
     if row.nature is Nature.LOGIN_PAGE:
         end = "start-unconfirmed"  # the API has answered before: it is not a wrong `base-url`
@@ -407,6 +481,8 @@ def test_no_start_is_sent_again_that_may_have_been_processed_whatever_had_no_roo
 
     ended, _ = run_with(played, Operation.START, None, form)
 
-    assert (ended.reason or OK, [*check(ended, end, Operation.START, played)]) == (end, []), ended.stdout
+    assert (ended.reason or OK, [*check(ended, end, Operation.START, played)]) == (end, []), (
+        ended.stdout
+    )
     is_repeated = row.nature in {Nature.UNREACHED, Nature.NOT_PROCESSED} or row.status == 409
     assert played.refused == (4 if is_repeated else 1)

@@ -32,7 +32,11 @@ def body(operation: Any, write: Callable[[str], object], *, status: int = 200) -
     """Return a function that puts a text into JSON, also with lone surrogates."""
 
     def plant(simulator: Simulator, text: str) -> None:
-        answer = Fault(status=status, body=json.dumps(write(text)), headers={"Content-Type": "application/json"})
+        answer = Fault(
+            status=status,
+            body=json.dumps(write(text)),
+            headers={"Content-Type": "application/json"},
+        )
         simulator.script_forever(operation, answer)
 
     return plant
@@ -51,7 +55,9 @@ def header(operation: Any, name: str, *, status: int = 200, content: str = "{}")
 
 
 def storage_error(simulator: Simulator, text: str) -> None:
-    content = f"<Error><Code>{text[:5000]}</Code><Message>{text[:5000]}</Message></Error>".encode("utf-8", "surrogatepass")
+    content = f"<Error><Code>{text[:5000]}</Code><Message>{text[:5000]}</Message></Error>".encode(
+        "utf-8", "surrogatepass"
+    )
     simulator.script_forever("download", Fault(status=451, body=content))
 
 
@@ -73,7 +79,9 @@ class Field:
     """Where a server puts a text, the inputs of a run that reads it, and the output that is this text."""
 
     plant: Plant
-    inputs: Mapping[str, str] = field(default_factory=lambda: {"mode": "collect", "job_id": "export-finished"})
+    inputs: Mapping[str, str] = field(
+        default_factory=lambda: {"mode": "collect", "job_id": "export-finished"}
+    )
     output: str | None = None
 
 
@@ -85,23 +93,46 @@ AGENT: Final = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-
 LINK: Final = f"{STORAGE_URL}/b"
 
 FIELDS: Final[Mapping[str, Field]] = {
-    "job ID": Field(plant=body("start_export", lambda text: {"jobId": text}), inputs={**EXPORT, "wait": "false"}, output="jobId"),
-    "status of an export": Field(plant=body("read_export", lambda text: {"status": text}), output="status"),
-    "error of a failed job": Field(plant=body("read_export", lambda text: {"status": "failed", "error": text})),
-    "error of a start": Field(plant=body("start_export", lambda text: {"error": text}, status=422), inputs=EXPORT),
-    "expiry": Field(plant=body("make_bundle", lambda text: {"bundleUrl": LINK, "expiresAt": text}), inputs=VALUES),
+    "job ID": Field(
+        plant=body("start_export", lambda text: {"jobId": text}),
+        inputs={**EXPORT, "wait": "false"},
+        output="jobId",
+    ),
+    "status of an export": Field(
+        plant=body("read_export", lambda text: {"status": text}), output="status"
+    ),
+    "error of a failed job": Field(
+        plant=body("read_export", lambda text: {"status": "failed", "error": text})
+    ),
+    "error of a start": Field(
+        plant=body("start_export", lambda text: {"error": text}, status=422), inputs=EXPORT
+    ),
+    "expiry": Field(
+        plant=body("make_bundle", lambda text: {"bundleUrl": LINK, "expiresAt": text}),
+        inputs=VALUES,
+    ),
     "link": Field(plant=body("make_bundle", lambda text: {"bundleUrl": text}), inputs=VALUES),
-    "status of an agent job": Field(plant=body("read_agent_job", lambda text: {"status": text}), inputs=AGENT, output="status"),
+    "status of an agent job": Field(
+        plant=body("read_agent_job", lambda text: {"status": text}), inputs=AGENT, output="status"
+    ),
     "source of an agent job": Field(
-        plant=body("read_agent_job", lambda text: {"status": "completed", "source": {"repository": text, "ref": text}}),
+        plant=body(
+            "read_agent_job",
+            lambda text: {"status": "completed", "source": {"repository": text, "ref": text}},
+        ),
         inputs=AGENT,
     ),
     "other fields of an agent job": Field(
-        plant=body("read_agent_job", lambda text: {"status": "archived", "model": text, "createdAt": text, "prLink": text}),
+        plant=body(
+            "read_agent_job",
+            lambda text: {"status": "archived", "model": text, "createdAt": text, "prLink": text},
+        ),
         inputs=AGENT,
     ),
     "request ID": Field(plant=header("read_export", "X-Request-Id", status=401)),
-    "content type": Field(plant=header("start_export", "Content-Type", content="no JSON"), inputs=EXPORT),
+    "content type": Field(
+        plant=header("start_export", "Content-Type", content="no JSON"), inputs=EXPORT
+    ),
     "redirect": Field(plant=header("read_export", "Location", status=302)),
     "redirect of the storage": Field(plant=header("download", "Location", status=302), inputs=SITE),
     "content range": Field(plant=header("download", "Content-Range", status=206), inputs=SITE),
@@ -135,4 +166,6 @@ def test_a_text_of_a_server_is_shown_and_not_interpreted(action: Action, name: s
             assert ended.outputs[subject.output].strip() == text.strip()
         if "valuesFile" in ended.outputs:
             values = yaml.safe_load((action.workspace / "values.yaml").read_text())
-            assert values == {"staticExport": {"enabled": True, "bundleUrl": ended.outputs["bundleUrl"]}}
+            assert values == {
+                "staticExport": {"enabled": True, "bundleUrl": ended.outputs["bundleUrl"]}
+            }

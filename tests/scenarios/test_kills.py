@@ -28,9 +28,13 @@ INPUTS: Final = {
 PART: Final = re.compile(r"\.[^/]+\.part(/|$)")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name
+)
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_left_is_whole(action: Action, platform: Simulator, seed: int, number: signal.Signals) -> None:
+def test_what_is_left_is_whole(
+    action: Action, platform: Simulator, seed: int, number: signal.Signals
+) -> None:
     platform.put_bundle("export-finished", ARCHIVE)
 
     with action.start(platform, **INPUTS) as running:
@@ -45,10 +49,20 @@ def test_what_is_left_is_whole(action: Action, platform: Simulator, seed: int, n
     has_ended = ended.exit_code == 0  # before the signal
     assert has_ended or ended.exit_code in {-signal.SIGKILL, 128 + number}
     assert number is signal.SIGKILL or published == left, "a temporary file is left"
-    site = {path.removeprefix("site/"): node for path, node in published.items() if path.startswith("site/") and node}
+    site = {
+        path.removeprefix("site/"): node
+        for path, node in published.items()
+        if path.startswith("site/") and node
+    }
     assert len(site) in {0, len(SITE.files) + 1}
     assert published.get("bundle.tar", ARCHIVE) == ARCHIVE
     if "values.yaml" in published:
-        assert yaml.safe_load((action.workspace / "values.yaml").read_text())["staticExport"]["bundleUrl"]
-    for name, output in (("bundle.tar", "bundlePath"), ("site", "sitePath"), ("values.yaml", "valuesFile")):
+        assert yaml.safe_load((action.workspace / "values.yaml").read_text())["staticExport"][
+            "bundleUrl"
+        ]
+    for name, output in (
+        ("bundle.tar", "bundlePath"),
+        ("site", "sitePath"),
+        ("values.yaml", "valuesFile"),
+    ):
         assert name in published or output not in ended.outputs

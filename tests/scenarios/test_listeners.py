@@ -67,7 +67,9 @@ class BlockedLog(io.StringIO):
         return super().write(line)
 
 
-def terminated(platform: Simulator, action: Action, blocked: threading.Event, **options: Any) -> Ended:
+def terminated(
+    platform: Simulator, action: Action, blocked: threading.Event, **options: Any
+) -> Ended:
     """Run an export that gets SIGTERM once something is blocked."""
     inputs = {"base-url": platform.base_url, "admin-key": ADMIN_KEY, "domain": DOMAIN}
     with mock.patch("tests.action.InProcessHandler", return_value=Terminated(blocked)):
@@ -82,12 +84,17 @@ class TestTheStart:
         assert f"Job {job_id} continues" in ended.error
         assert "Nothing was started" not in ended.stdout + ended.summary
 
-    @pytest.mark.parametrize("text", ["responding again", "accepted the start", "POST /v1/static-export/jobs: 2", " started ("])
+    @pytest.mark.parametrize(
+        "text",
+        ["responding again", "accepted the start", "POST /v1/static-export/jobs: 2", " started ("],
+    )
     def test_a_log_that_blocks_at_any_line_about_it_keeps_no_id_from_being_written(
         self, action: Action, make_platform: Callable[..., Simulator], text: str
     ) -> None:
         platform, log = make_platform(export_seconds=3600.0), BlockedLog(text)
-        fault = Fault(status=429 if text.startswith("accepted") else 503, headers={"Retry-After": "1"})
+        fault = Fault(
+            status=429 if text.startswith("accepted") else 503, headers={"Retry-After": "1"}
+        )
         platform.script("start_export", fault)
         write_all = Outputs.write_all
 
@@ -101,7 +108,9 @@ class TestTheStart:
         self.check(ended, ended.outputs["jobId"])
         assert (ended.reason, ended.result["jobId"]) == ("cancelled", ended.outputs["jobId"])
 
-    def test_its_id_is_written_before_a_line_about_it(self, action: Action, platform: Simulator) -> None:
+    def test_its_id_is_written_before_a_line_about_it(
+        self, action: Action, platform: Simulator
+    ) -> None:
         written: list[bool] = []
         announce = Log.request_ended
 
@@ -119,7 +128,10 @@ class TestTheStart:
     def test_an_output_file_that_blocks_does_not_keep_the_id_from_the_annotation(
         self, action: Action, make_platform: Callable[..., Simulator]
     ) -> None:
-        platform, blocked = make_platform(export_seconds=3600.0, job_ids=["se_42"]), threading.Event()
+        platform, blocked = (
+            make_platform(export_seconds=3600.0, job_ids=["se_42"]),
+            threading.Event(),
+        )
         output = action.workspace / "output"
         check, write_job_id = Outputs.check, Outputs.write_job_id
 
@@ -140,7 +152,9 @@ class TestTheStart:
         assert any("output" in warning for warning in ended.warnings)
 
     @pytest.mark.parametrize("domains", [DOMAINS[:1], DOMAINS], ids=["one site", "three sites"])
-    def test_nor_does_one_that_blocks_only_at_the_end(self, action: Action, platform: Simulator, domains: list[str]) -> None:
+    def test_nor_does_one_that_blocks_only_at_the_end(
+        self, action: Action, platform: Simulator, domains: list[str]
+    ) -> None:
         output = action.workspace / "output"
         output.touch()
         write_all = Outputs.write_all
@@ -157,13 +171,25 @@ class TestTheStart:
             mock.patch("tests.action.InProcessHandler", return_value=handler),
             mock.patch.object(Outputs, "write_all", block_and_write_all),
         ):
-            ended = action.run(platform, domain="\n".join(domains), wait="false", env={"GITHUB_OUTPUT": str(output)})
+            ended = action.run(
+                platform,
+                domain="\n".join(domains),
+                wait="false",
+                env={"GITHUB_OUTPUT": str(output)},
+            )
         unblock(output)
 
         rejected = [error for error in ended.errors if "422" in error]
-        cancelled = [error for error in ended.errors if "SIGTERM" in error and "continues on the platform" in error]
+        cancelled = [
+            error
+            for error in ended.errors
+            if "SIGTERM" in error and "continues on the platform" in error
+        ]
         assert (ended.exit_code, len(ended.errors)) == (143, len(domains))
-        assert (len(rejected), len(cancelled)) == (domains.count(DOMAINS[1]), len(domains) - len(rejected))
+        assert (len(rejected), len(cancelled)) == (
+            domains.count(DOMAINS[1]),
+            len(domains) - len(rejected),
+        )
         assert any("output" in warning for warning in ended.warnings)
 
 
@@ -181,11 +207,15 @@ def run_with_all_events(workspace: Path, domains: list[str]) -> Ended:
     action = Action(workspace)
     action.debug = True
     workspace.mkdir()
-    platform = VirtualPlatform(VirtualClock(), export_seconds=120.0, link_seconds=30.0, archive="zip")
+    platform = VirtualPlatform(
+        VirtualClock(), export_seconds=120.0, link_seconds=30.0, archive="zip"
+    )
     for domain in domains:
         platform.simulator.script("start_export", Fault(status=409), domain=domain)
         platform.simulator.script("read_export", None, Fault(status=503), domain=domain)
-        cut = Fault(headers={"ETag": "", "Last-Modified": ""}, cut="in_body")  # so the download cannot be resumed
+        cut = Fault(
+            headers={"ETag": "", "Last-Modified": ""}, cut="in_body"
+        )  # so the download cannot be resumed
         platform.simulator.script("download", cut, domain=domain)
     name = "{domain}" if len(domains) > 1 else "docs"
     paths = {"bundle_path": f"{name}.zip", "site_path": name, "values_file": f"{name}.yaml"}
@@ -194,8 +224,12 @@ def run_with_all_events(workspace: Path, domains: list[str]) -> Ended:
 
 def outcome(ended: Ended) -> tuple[object, ...]:
     """Return how a run ended and what it delivered, except the links, which have random signatures."""
-    delivered = [{name: value for name, value in row.items() if name != "bundleUrl"} for row in ended.results]
-    left = {path: content for path, content in ended.left.items() if path.endswith((".zip", ".html"))}
+    delivered = [
+        {name: value for name, value in row.items() if name != "bundleUrl"} for row in ended.results
+    ]
+    left = {
+        path: content for path, content in ended.left.items() if path.endswith((".zip", ".html"))
+    }
     return ended.end, {*ended.outputs}, delivered, {*ended.left}, left, ended.summary
 
 
@@ -239,7 +273,9 @@ def test_a_fault_in_showing_a_text_is_a_warning_even_if_the_fault_shows_this_tex
     assert ended.stdout.count("cannot be written (LookupError)") == 1
 
 
-def test_a_fault_in_the_first_line_of_several_domains_is_a_warning(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_in_the_first_line_of_several_domains_is_a_warning(
+    action: Action, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(LiveLines, "begin", mock.Mock(side_effect=LookupError))
 
     ended = action.run(VirtualPlatform(VirtualClock()), domain="\n".join(DOMAINS))

@@ -52,30 +52,51 @@ def test_of_a_hundred_each_ends_on_its_own(action: Action, form: str) -> None:
     platform = VirtualPlatform(VirtualClock(), export_seconds=60, pages=12)
     simulator, count = platform.simulator, platform.simulator.count
     simulator.script("start_export", Fault(status=422), domain="rejected.example.com")
-    simulator.script("start_export", Fault(cut="before_response", processed=True), domain="lost.example.com")
-    simulator.script_forever("read_export", Fault(json={"status": "running"}), domain="endless.example.com")
+    simulator.script(
+        "start_export", Fault(cut="before_response", processed=True), domain="lost.example.com"
+    )
+    simulator.script_forever(
+        "read_export", Fault(json={"status": "running"}), domain="endless.example.com"
+    )
     simulator.script_forever("download", Fault(body=SEVEN_ZIP), domain="damaged.example.com")
     inputs = {"timeout": "5m", "site_path": "sites/{domain}", "values_file": "values/{domain}.yaml"}
 
     ended = export(action, platform, HUNDRED, max_parallel=str(MAX_PARALLEL), **inputs)
 
     failed = {row["domain"]: row for row in ended.results if row["failureReason"]}
-    assert (ended.end, len(ended.errors)) == ((1, "job-failed"), len(FAILING))  # the first in the order of the input
+    assert (ended.end, len(ended.errors)) == (
+        (1, "job-failed"),
+        len(FAILING),
+    )  # the first in the order of the input
     assert {*ended.outputs} == {"results", "durationSeconds", "failureReason"}
     assert [*rows(ended)] == HUNDRED
-    assert {name: (row["failureReason"], row["status"], row["jobId"] is not None) for name, row in failed.items()} == FAILING
-    assert {row[name] for row in failed.values() for name in ("bundleUrl", "sitePath", "valuesFile")} == {None}
+    assert {
+        name: (row["failureReason"], row["status"], row["jobId"] is not None)
+        for name, row in failed.items()
+    } == FAILING
+    assert {
+        row[name] for row in failed.values() for name in ("bundleUrl", "sitePath", "valuesFile")
+    } == {None}
     assert {path.name for path in (action.workspace / "sites").iterdir()} == {*GOOD}
     for domain in GOOD:
         row = rows(ended)[domain]
-        assert (row["status"], row["pageCount"], row["message"]) == ("completed", 12 if form == BY_DOMAIN else None, None)
-        assert row["projectId"] == (None if form == BY_DOMAIN else domain.removesuffix(".example.com"))
+        assert (row["status"], row["pageCount"], row["message"]) == (
+            "completed",
+            12 if form == BY_DOMAIN else None,
+            None,
+        )
+        assert row["projectId"] == (
+            None if form == BY_DOMAIN else domain.removesuffix(".example.com")
+        )
         assert f"/{row['jobId']}/" in row["bundleUrl"]
         assert domain in (action.workspace / row["sitePath"] / "index.html").read_text()
         assert row["bundleUrl"] in (action.workspace / row["valuesFile"]).read_text()
         assert 60 <= row["durationSeconds"] < platform.clock.elapsed
     assert {count("start_export", domain=domain) for domain in HUNDRED} == {1}
-    assert {domain for domain in HUNDRED if count("download", domain=domain)} == {*GOOD, "damaged.example.com"}
+    assert {domain for domain in HUNDRED if count("download", domain=domain)} == {
+        *GOOD,
+        "damaged.example.com",
+    }
     # the job whose start got no response runs, too, but nothing waits for it
     assert simulator.max_concurrent_jobs in {MAX_PARALLEL, MAX_PARALLEL + 1}
     times = sorted(request.at for request in simulator.requests if request.operation != "download")
@@ -83,8 +104,14 @@ def test_of_a_hundred_each_ends_on_its_own(action: Action, form: str) -> None:
 
 
 @pytest.mark.parametrize(("failures", "annotations"), [(9, 9), (12, 10)])
-def test_many_failures_are_counted_in_the_last_annotation(action: Action, failures: int, annotations: int) -> None:
-    ended = export(action, VirtualPlatform(VirtualClock()), [f"failing.d{number}.example.com" for number in range(failures)])
+def test_many_failures_are_counted_in_the_last_annotation(
+    action: Action, failures: int, annotations: int
+) -> None:
+    ended = export(
+        action,
+        VirtualPlatform(VirtualClock()),
+        [f"failing.d{number}.example.com" for number in range(failures)],
+    )
 
     assert (reasons(ended), len(ended.errors)) == (["job-failed"] * failures, annotations)
     assert failures == annotations or "3" in ended.errors[-1]
@@ -92,7 +119,9 @@ def test_many_failures_are_counted_in_the_last_annotation(action: Action, failur
 
 class TestLimitOfStarts:
     @BOTH_FORMS
-    def test_starts_wait_for_room_while_other_jobs_run_however_long_that_takes(self, action: Action) -> None:
+    def test_starts_wait_for_room_while_other_jobs_run_however_long_that_takes(
+        self, action: Action
+    ) -> None:
         platform = VirtualPlatform(VirtualClock(), export_seconds=600, max_jobs=3)
 
         ended = export(action, platform, GOOD[:9], outage_tolerance="1m")
@@ -120,7 +149,9 @@ class Interrupted(SignalHandler):
 
 
 @BOTH_FORMS
-def test_a_cancel_ends_all_and_keeps_what_is_known_of_each(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancel_ends_all_and_keeps_what_is_known_of_each(
+    action: Action, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.action.InProcessHandler", Interrupted)
     platform = VirtualPlatform(VirtualClock(), export_seconds=3600)
     platform.simulator.script("start_export", Fault(status=422), domain=A)
@@ -129,7 +160,21 @@ def test_a_cancel_ends_all_and_keeps_what_is_known_of_each(action: Action, monke
 
     assert ended.end == (143, "rejected")  # the first, in the order of the input
     assert reasons(ended) == ["rejected", *["cancelled"] * 5]
-    assert [row["jobId"] is not None for row in ended.results] == [False, True, True, True, False, False]
+    assert [row["jobId"] is not None for row in ended.results] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
     assert platform.clock.elapsed < 31
-    assert len(re.findall(r"^ +0:30  docs\d+.example.com +cancelled after 0:\d\d\b", ended.log, re.MULTILINE)) == 3
+    assert (
+        len(
+            re.findall(
+                r"^ +0:30  docs\d+.example.com +cancelled after 0:\d\d\b", ended.log, re.MULTILINE
+            )
+        )
+        == 3
+    )
     assert [*action.workspace.iterdir()] == []

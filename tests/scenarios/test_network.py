@@ -60,23 +60,33 @@ class TestProxies:
     def test_a_proxy_gets_its_own_credentials_and_the_host_but_not_the_key(
         self, action: Action, proxy: Recorder, variable: str
     ) -> None:
-        ended = action.run(API, env={variable: proxy.base_url.replace("://", "://robot:proxy-word@")}, **IMPATIENT)
+        ended = action.run(
+            API, env={variable: proxy.base_url.replace("://", "://robot:proxy-word@")}, **IMPATIENT
+        )
 
         assert ended.end == (1, "unavailable")
         for request in proxy.requests:
             assert request.startswith("CONNECT api.docs.invalid:443 ")
-            assert f"Proxy-Authorization: Basic {base64.b64encode(b'robot:proxy-word').decode()}\r\n" in request
+            assert (
+                f"Proxy-Authorization: Basic {base64.b64encode(b'robot:proxy-word').decode()}\r\n"
+                in request
+            )
             assert ADMIN_KEY not in request
         assert proxy.requests
         assert "proxy-word" not in ended.stdout + ended.summary
 
-    def test_a_loopback_host_is_reached_without_a_proxy(self, action: Action, platform: Simulator, proxy: Recorder) -> None:
-        ended = action.export(platform, env=dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), proxy.base_url))
+    def test_a_loopback_host_is_reached_without_a_proxy(
+        self, action: Action, platform: Simulator, proxy: Recorder
+    ) -> None:
+        ended = action.export(
+            platform, env=dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), proxy.base_url)
+        )
 
         assert (ended.end, proxy.requests) == ((0, None), [])
 
     @pytest.mark.parametrize(
-        ("excluded", "is_proxied"), [("0.0.0.0", False), ("*", False), ("docs.example, 0.0.0.0/8", False), ("[", True)]
+        ("excluded", "is_proxied"),
+        [("0.0.0.0", False), ("*", False), ("docs.example, 0.0.0.0/8", False), ("[", True)],
     )
     def test_hosts_in_no_proxy_are_reached_directly(
         self, action: Action, proxy: Recorder, excluded: str, is_proxied: bool
@@ -86,10 +96,18 @@ class TestProxies:
             env = {"HTTPS_PROXY": proxy.base_url, "NO_PROXY": excluded}
             ended = action.run(f"https://0.0.0.0:{api.port}", env=env, **IMPATIENT)
 
-        assert (ended.reason, bool(proxy.requests), bool(api.connections)) == ("unavailable", is_proxied, not is_proxied)
+        assert (ended.reason, bool(proxy.requests), bool(api.connections)) == (
+            "unavailable",
+            is_proxied,
+            not is_proxied,
+        )
 
-    @pytest.mark.parametrize("address", ["http://robot:x/proxy-word@127.0.0.1", "SOCKS4a://robot:proxy-word@127.0.0.1:9"])
-    def test_an_address_that_cannot_be_used_fails_the_run_at_once_and_is_not_shown(self, action: Action, address: str) -> None:
+    @pytest.mark.parametrize(
+        "address", ["http://robot:x/proxy-word@127.0.0.1", "SOCKS4a://robot:proxy-word@127.0.0.1:9"]
+    )
+    def test_an_address_that_cannot_be_used_fails_the_run_at_once_and_is_not_shown(
+        self, action: Action, address: str
+    ) -> None:
         ended = action.run(API, env={"HTTPS_PROXY": address}, **PATIENT)
 
         assert ended.end == (1, "unavailable")
@@ -107,7 +125,9 @@ IMPOSTORS: dict[str, Callable[[trustme.CA], ssl.SSLContext]] = {
     "of an unknown authority": lambda _: serving(trustme.CA().issue_cert("127.0.0.1")),
     "of another host": lambda trusted: serving(trusted.issue_cert("api.example.com")),
     "of another address": lambda trusted: serving(trusted.issue_cert("127.0.0.2")),
-    "out of date": lambda trusted: serving(trusted.issue_cert("127.0.0.1", not_before=LONG_AGO, not_after=LONG_AGO)),
+    "out of date": lambda trusted: serving(
+        trusted.issue_cert("127.0.0.1", not_before=LONG_AGO, not_after=LONG_AGO)
+    ),
 }
 
 
@@ -137,19 +157,37 @@ def openssl(*arguments: str | Path) -> None:
 def make_root(folder: Path, extensions: str) -> None:
     """Make `root.pem` and `root.key` with only the given extensions."""
     config = folder / "root.cnf"
-    config.write_text(OPENSSL_CONFIG.format(options="x509_extensions = extensions", name="Root", extensions=extensions))
+    config.write_text(
+        OPENSSL_CONFIG.format(
+            options="x509_extensions = extensions", name="Root", extensions=extensions
+        )
+    )
     created = ("-keyout", folder / "root.key", "-out", folder / "root.pem")
     openssl("req", "-x509", *NEW_KEY, *created, "-config", config, "-days", "30")
 
 
 def issued(folder: Path, address: str) -> ssl.SSLContext:
     """Return the TLS context of a server at an IP address, whose certificate the folder's root has signed."""
-    config, request, added, certificate, key = (folder / f"{address}.{kind}" for kind in ("cnf", "csr", "ext", "pem", "key"))
+    config, request, added, certificate, key = (
+        folder / f"{address}.{kind}" for kind in ("cnf", "csr", "ext", "pem", "key")
+    )
     config.write_text(OPENSSL_CONFIG.format(options="", name="Server", extensions=""))
     added.write_text(f"subjectAltName = IP:{address}\n")
     signer = ("-CA", folder / "root.pem", "-CAkey", folder / "root.key", "-CAcreateserial")
     openssl("req", "-new", *NEW_KEY, "-keyout", key, "-out", request, "-config", config)
-    openssl("x509", "-req", "-in", request, *signer, "-out", certificate, "-days", "30", "-extfile", added)
+    openssl(
+        "x509",
+        "-req",
+        "-in",
+        request,
+        *signer,
+        "-out",
+        certificate,
+        "-days",
+        "30",
+        "-extfile",
+        added,
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     return context
@@ -189,18 +227,32 @@ class TestCertificates:
         behind = Recorder(RUNNING, tls=issued(tmp_path, "192.0.2.1"))
         inputs = {**COLLECT, "ca_bundle": "root.pem", "timeout": "1ms"}
 
-        with api.server, behind.server, RawServer(functools.partial(tunnel, to=behind.server.port)) as proxy:
+        with (
+            api.server,
+            behind.server,
+            RawServer(functools.partial(tunnel, to=behind.server.port)) as proxy,
+        ):
             directly = action.run(api.base_url, **inputs)
-            through_proxy = action.run("https://192.0.2.1", env={"HTTPS_PROXY": proxy.base_url}, **inputs)
+            through_proxy = action.run(
+                "https://192.0.2.1", env={"HTTPS_PROXY": proxy.base_url}, **inputs
+            )
 
         assert (directly.reason, through_proxy.reason) == ("timeout", "timeout"), directly.stdout
-        assert all(f"Bearer {ADMIN_KEY}" in request for request in (*api.requests, *behind.requests))
+        assert all(
+            f"Bearer {ADMIN_KEY}" in request for request in (*api.requests, *behind.requests)
+        )
 
 
 class TestWhatIsSent:
-    @pytest.mark.parametrize(("operation", "status"), [("start_export", 307), ("read_export", 301), ("make_bundle", 308)])
+    @pytest.mark.parametrize(
+        ("operation", "status"), [("start_export", 307), ("read_export", 301), ("make_bundle", 308)]
+    )
     def test_a_redirect_of_the_api_is_not_followed_and_its_host_is_named(
-        self, action: Action, make_platform: Callable[..., Simulator], operation: Operation, status: int
+        self,
+        action: Action,
+        make_platform: Callable[..., Simulator],
+        operation: Operation,
+        status: int,
     ) -> None:
         platform, elsewhere = make_platform(export_seconds=0), make_platform()
         host = elsewhere.base_url.removeprefix("http://")
@@ -209,7 +261,11 @@ class TestWhatIsSent:
 
         ended = action.export(platform)
 
-        assert (ended.end, platform.count(operation), elsewhere.requests) == ((1, "bad-response"), 1, [])
+        assert (ended.end, platform.count(operation), elsewhere.requests) == (
+            (1, "bad-response"),
+            1,
+            [],
+        )
         assert host in ended.error
         assert "secret-word" not in ended.stdout + ended.summary
 
@@ -223,19 +279,35 @@ class TestWhatIsSent:
             platform.script(operation, Fault(headers={"Set-Cookie": "session=abc; Path=/"}))
 
         ended = action.run_process(
-            platform, domain="docs.example.com", site_path="site", env={"NETRC": str(netrc), "HOME": str(tmp_path)}
+            platform,
+            domain="docs.example.com",
+            site_path="site",
+            env={"NETRC": str(netrc), "HOME": str(tmp_path)},
         )
 
         assert ended.end == (0, None)
         downloads = platform.requests_of("download")
-        sent = {request.headers.get("Authorization") for request in platform.requests if request not in downloads}
+        sent = {
+            request.headers.get("Authorization")
+            for request in platform.requests
+            if request not in downloads
+        }
         assert sent == {f"Bearer {ADMIN_KEY}"}
-        assert [request for request in downloads if "Authorization" in request.headers or ADMIN_KEY in str(request)] == []
+        assert [
+            request
+            for request in downloads
+            if "Authorization" in request.headers or ADMIN_KEY in str(request)
+        ] == []
         assert not any("Cookie" in request.headers for request in platform.requests)
-        assert all(request.headers["User-Agent"].startswith("docs-platform-action/") for request in platform.requests)
+        assert all(
+            request.headers["User-Agent"].startswith("docs-platform-action/")
+            for request in platform.requests
+        )
 
 
-def test_no_other_host_is_connected_to(action: Action, platform: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_host_is_connected_to(
+    action: Action, platform: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reached: list[object] = []
     connect = socket.socket.connect
 
@@ -248,4 +320,6 @@ def test_no_other_host_is_connected_to(action: Action, platform: Simulator, monk
 
     assert ended.end == (0, None)
     hosts = {url.removeprefix("http://") for url in (platform.base_url, platform.storage_url)}
-    assert {f"{address[0]}:{address[1]}" for address in reached if isinstance(address, tuple)} == hosts
+    assert {
+        f"{address[0]}:{address[1]}" for address in reached if isinstance(address, tuple)
+    } == hosts

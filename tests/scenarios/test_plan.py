@@ -17,7 +17,11 @@ from tests.virtual_time import VirtualClock
 pytestmark = BOTH_FORMS
 
 DOMAIN: Final = "docs.example.com"
-PATHS: Final = {"site_path": "next/{domain}", "manifest_path": "next.{domain}.manifest", "compare_with": "{domain}.manifest"}
+PATHS: Final = {
+    "site_path": "next/{domain}",
+    "manifest_path": "next.{domain}.manifest",
+    "compare_with": "{domain}.manifest",
+}
 PAGES: Final = 12
 HTML_FILES: Final = PAGES + 1  # the page for missing addresses, too
 THREE_KINDS: Final = SiteChange(added=1, changed=2, removed=3)
@@ -31,15 +35,22 @@ class Site:
     def __init__(self, action: Action, *, is_published: bool = True, **options: Any) -> None:
         self.action, self.workspace = action, action.workspace
         self.disappears: list[Path] = []  # at the first request
-        self.platform = VirtualPlatform(VirtualClock(), trouble=lambda _sent: self._remove(), pages=PAGES, **options)
+        self.platform = VirtualPlatform(
+            VirtualClock(), trouble=lambda _sent: self._remove(), pages=PAGES, **options
+        )
         if is_published:
             assert self.export(first_publication="true").exit_code == 0
             self.publish()
 
-    def export(self, change: SiteChange | None = None, domain: str = DOMAIN, **inputs: str) -> Ended:
+    def export(
+        self, change: SiteChange | None = None, domain: str = DOMAIN, **inputs: str
+    ) -> Ended:
         if change is not None:
             self.platform.simulator.plan_export(DOMAIN, ExportPlan(change=change))
-        return self.action.run(self.platform, **{**PATHS, "changes_path": "changes.{domain}.json", "domain": domain, **inputs})
+        return self.action.run(
+            self.platform,
+            **{**PATHS, "changes_path": "changes.{domain}.json", "domain": domain, **inputs},
+        )
 
     def publish(self, domain: str = DOMAIN) -> None:
         self.path(f"next.{domain}.manifest").rename(self.path(f"{domain}.manifest"))
@@ -68,7 +79,10 @@ def test_the_first_publication_adds_everything_and_says_so(action: Action) -> No
 
     ended = site.export(first_publication="true", max_removed="0%")
 
-    assert (ended.outputs["changed"], ended.outputs["manifestPath"]) == ("true", f"next.{DOMAIN}.manifest")
+    assert (ended.outputs["changed"], ended.outputs["manifestPath"]) == (
+        "true",
+        f"next.{DOMAIN}.manifest",
+    )
     assert ended.result["changes"]["pages"] == {**NONE, "added": HTML_FILES}
     assert len(site.read_changes()["added"]) == HTML_FILES + 3
     for text in (ended.log, ended.summary):
@@ -76,7 +90,9 @@ def test_the_first_publication_adds_everything_and_says_so(action: Action) -> No
 
 
 @pytest.mark.parametrize("archive", ["tar.gz", "tar", "zip"])
-def test_an_unchanged_site_has_the_same_digest_whatever_its_archive(action: Action, archive: Any) -> None:
+def test_an_unchanged_site_has_the_same_digest_whatever_its_archive(
+    action: Action, archive: Any
+) -> None:
     first = Site(action, build_ids=False)
     published = first.path(f"{DOMAIN}.manifest").read_bytes()
     site = Site(action, is_published=False, build_ids=False, archive=archive)
@@ -93,8 +109,13 @@ def test_where_only_build_ids_differ_no_text_has_changed(site: Site) -> None:
     ended = site.export()
 
     assert ended.outputs["changed"] == "true"
-    assert ended.result["changes"] == {"pages": {**NONE, "changed": HTML_FILES}, "files": {**NO_FILES, "unchanged": 3}}
-    assert f"Changes: pages: {HTML_FILES} otherwise changed; other files: 3 unchanged\n" in ended.log
+    assert ended.result["changes"] == {
+        "pages": {**NONE, "changed": HTML_FILES},
+        "files": {**NO_FILES, "unchanged": 3},
+    }
+    assert (
+        f"Changes: pages: {HTML_FILES} otherwise changed; other files: 3 unchanged\n" in ended.log
+    )
 
 
 def test_added_changed_and_removed_pages_are_counted_and_listed(site: Site) -> None:
@@ -120,9 +141,13 @@ def test_a_site_that_lost_half_of_its_pages_is_stopped_and_can_be_collected(site
     ended = site.export(half, max_removed="10%", bundle_path="b", values_file="v.yaml")
 
     assert ended.end == (1, "too-many-removed")
-    assert "6 of 13 published pages would be removed, but `max-removed` (10%) allows 1" in ended.error
+    assert (
+        "6 of 13 published pages would be removed, but `max-removed` (10%) allows 1" in ended.error
+    )
     assert {"changed", "siteSha256", "changesPath", "bundleSha256"} < {*ended.outputs}
-    assert not {"bundleUrl", "bundlePath", "sitePath", "manifestPath", "valuesFile"} & {*ended.outputs}
+    assert not {"bundleUrl", "bundlePath", "sitePath", "manifestPath", "valuesFile"} & {
+        *ended.outputs
+    }
     assert ended.result["changes"]["pages"]["removed"] == len(site.read_changes()["removed"]) == 6
     left = {f"changes.{DOMAIN}.json", f"{DOMAIN}.manifest", f"published-{DOMAIN}", "next"}
     assert {path.name for path in site.workspace.iterdir()} == left
@@ -137,9 +162,12 @@ def test_a_site_that_lost_half_of_its_pages_is_stopped_and_can_be_collected(site
 
 
 @pytest.mark.parametrize(
-    ("max_removed", "reason"), [("5", "too-many-removed"), ("6", None), ("46%", "too-many-removed"), ("47%", None)]
+    ("max_removed", "reason"),
+    [("5", "too-many-removed"), ("6", None), ("46%", "too-many-removed"), ("47%", None)],
 )
-def test_the_guard_allows_exactly_what_it_says(site: Site, max_removed: str, reason: str | None) -> None:
+def test_the_guard_allows_exactly_what_it_says(
+    site: Site, max_removed: str, reason: str | None
+) -> None:
     assert site.export(SiteChange(removed=6), max_removed=max_removed).reason == reason
 
 
@@ -158,14 +186,23 @@ def test_renamed_scripts_are_no_removed_pages_and_renamed_pages_are(action: Acti
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut off", "CRLF", "a web page"])
 @pytest.mark.parametrize("several", [False, True])
-def test_a_manifest_that_could_not_be_fetched_ends_the_run_before_any_request(site: Site, damage: str, several: bool) -> None:
+def test_a_manifest_that_could_not_be_fetched_ends_the_run_before_any_request(
+    site: Site, damage: str, several: bool
+) -> None:
     file, requests = site.path(f"{DOMAIN}.manifest"), len(site.platform.simulator.requests)
     whole = file.read_bytes()
     (site.workspace / "other.example.com.manifest").write_bytes(whole)
-    damaged = {"empty": b"", "cut off": whole[:-200], "CRLF": whole.replace(b"\n", b"\r\n"), "a web page": b"<html>\n"}
+    damaged = {
+        "empty": b"",
+        "cut off": whole[:-200],
+        "CRLF": whole.replace(b"\n", b"\r\n"),
+        "a web page": b"<html>\n",
+    }
     file.unlink() if damage == "missing" else file.write_bytes(damaged[damage])
 
-    ended = site.export(domain=f"other.example.com\n{DOMAIN}" if several else DOMAIN, max_removed="10%")
+    ended = site.export(
+        domain=f"other.example.com\n{DOMAIN}" if several else DOMAIN, max_removed="10%"
+    )
 
     assert ended.end == (1, "invalid-input")
     assert f"`compare-with`: '{DOMAIN}.manifest' " in ended.error
@@ -176,7 +213,9 @@ def test_a_manifest_that_could_not_be_fetched_ends_the_run_before_any_request(si
 def test_of_two_domains_one_is_stopped_and_the_other_published(site: Site) -> None:
     new = "new.example.com"
 
-    ended = site.export(SiteChange(removed=6), domain=f"{DOMAIN}\n{new}", first_publication="true", max_removed="0")
+    ended = site.export(
+        SiteChange(removed=6), domain=f"{DOMAIN}\n{new}", first_publication="true", max_removed="0"
+    )
 
     assert [row["failureReason"] for row in ended.results] == ["too-many-removed", None]
     assert [row["changes"]["pages"]["added"] for row in ended.results] == [0, HTML_FILES]
@@ -199,7 +238,11 @@ def test_each_export_of_a_changing_domain_differs_from_the_one_before(action: Ac
         site.publish(domain) if first == "true" else None
 
     pages = ended.result["changes"]["pages"]
-    assert {kind: pages[kind] for kind in ("added", "textChanged", "removed")} == {"added": 1, "textChanged": 1, "removed": 1}
+    assert {kind: pages[kind] for kind in ("added", "textChanged", "removed")} == {
+        "added": 1,
+        "textChanged": 1,
+        "removed": 1,
+    }
 
 
 def test_the_text_of_every_page_may_change_because_of_a_date(action: Action) -> None:

@@ -23,7 +23,9 @@ EXPORT = {"domain": "docs.example.com"}
 FINISHED = {"mode": "collect", "job_id": "export-finished"}
 AGENT = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
 HOURLY = {"poll_interval": "1h", "max_poll_interval": "1h"}
-BOTH = pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+BOTH = pytest.mark.parametrize(
+    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
 
 
 @pytest.fixture
@@ -40,7 +42,9 @@ def until(is_so: Callable[[], object]) -> None:
 class TestCancel:
     """A cancel ends the run at once in every phase. No test measures time: a run that waited would outlast the test."""
 
-    def check(self, ended: Ended, exit_code: int, *, job_id: str | None, status: str | None) -> None:
+    def check(
+        self, ended: Ended, exit_code: int, *, job_id: str | None, status: str | None
+    ) -> None:
         assert (ended.end, ended.stderr) == ((exit_code, "cancelled"), ""), ended.stdout
         assert (ended.outputs.get("jobId"), ended.outputs.get("status")) == (job_id, status)
         assert (ended.result["failureReason"], ended.result["jobId"]) == ("cancelled", job_id)
@@ -51,7 +55,11 @@ class TestCancel:
         ("inputs", "fault", "line"),
         [
             (HOURLY, None, "  queued"),
-            ({"outage_tolerance": "1h"}, Fault(status=429, headers={"Retry-After": "3000"}), " 429 "),
+            (
+                {"outage_tolerance": "1h"},
+                Fault(status=429, headers={"Retry-After": "3000"}),
+                " 429 ",
+            ),
         ],
         ids=["between two reads", "while the API asks to wait"],
     )
@@ -99,7 +107,12 @@ class TestCancel:
         ],
     )
     def test_in_a_request(
-        self, action: Action, endless: Simulator, operation: Operation, inputs: dict[str, str], status: str | None
+        self,
+        action: Action,
+        endless: Simulator,
+        operation: Operation,
+        inputs: dict[str, str],
+        status: str | None,
     ) -> None:
         endless.script_forever(operation, SILENT)
 
@@ -109,11 +122,15 @@ class TestCancel:
             ended = ended_of(running.collect())
 
         self.check(ended, 130, job_id=inputs.get("job_id"), status=status)
-        assert ("dashboard" in ended.error) == (operation == "start_export")  # an export may be running there
+        assert ("dashboard" in ended.error) == (
+            operation == "start_export"
+        )  # an export may be running there
         assert (endless.count(operation), "bundleUrl" in ended.outputs) == (1, False)
         assert [*action.workspace.iterdir()] == []
 
-    def test_a_response_to_the_start_right_after_the_signal_still_gives_the_job_id(self, action: Action) -> None:
+    def test_a_response_to_the_start_right_after_the_signal_still_gives_the_job_id(
+        self, action: Action
+    ) -> None:
         arrived: list[socket.socket] = []
 
         def answer_later(connection: socket.socket) -> None:
@@ -121,19 +138,35 @@ class TestCancel:
             arrived.append(connection)
             read_request(connection)
 
-        action.constants["jobs.runner.START_GRACE_SECONDS"] = 60.0  # long enough for a loaded machine
-        with RawServer(answer_later) as server, action.start(server.base_url, **EXPORT, **HOURLY) as running:
+        action.constants["jobs.runner.START_GRACE_SECONDS"] = (
+            60.0  # long enough for a loaded machine
+        )
+        with (
+            RawServer(answer_later) as server,
+            action.start(server.base_url, **EXPORT, **HOURLY) as running,
+        ):
             until(lambda: arrived)
             running.send_signal(signal.SIGTERM)
             until(lambda: is_delivered(running, signal.SIGTERM))
-            arrived[0].sendall(b'HTTP/1.1 202 Accepted\r\nContent-Length: 20\r\n\r\n{"jobId":"late-one"}')
+            arrived[0].sendall(
+                b'HTTP/1.1 202 Accepted\r\nContent-Length: 20\r\n\r\n{"jobId":"late-one"}'
+            )
             ended = ended_of(running.collect())
 
-        assert (ended.end, ended.outputs["jobId"], server.connections) == ((143, "cancelled"), "late-one", 1)
+        assert (ended.end, ended.outputs["jobId"], server.connections) == (
+            (143, "cancelled"),
+            "late-one",
+            1,
+        )
 
     @BOTH
     def test_while_the_interpreter_starts(
-        self, action: Action, platform: Simulator, tmp_path: Path, number: signal.Signals, exit_code: int
+        self,
+        action: Action,
+        platform: Simulator,
+        tmp_path: Path,
+        number: signal.Signals,
+        exit_code: int,
     ) -> None:
         early = "signal_handler = SignalHandler(clock)\n"
         text = ENTRYPOINT.read_text()
@@ -161,13 +194,28 @@ class TestEnvironment:
     def test_python_files_of_the_workspace_and_variables_of_python_have_no_effect(
         self, action: Action, platform: Simulator
     ) -> None:
-        for name in ("requests", "sitecustomize", "usercustomize", "docs_platform_action", "json", "startup"):
-            (action.workspace / f"{name}.py").write_text("raise SystemExit('a file of the workspace ran')\n")
+        for name in (
+            "requests",
+            "sitecustomize",
+            "usercustomize",
+            "docs_platform_action",
+            "json",
+            "startup",
+        ):
+            (action.workspace / f"{name}.py").write_text(
+                "raise SystemExit('a file of the workspace ran')\n"
+            )
         workspace = str(action.workspace)
-        variables = {"PYTHONPATH": workspace, "PYTHONHOME": workspace, "PYTHONSTARTUP": f"{workspace}/startup.py"}
+        variables = {
+            "PYTHONPATH": workspace,
+            "PYTHONHOME": workspace,
+            "PYTHONSTARTUP": f"{workspace}/startup.py",
+        }
 
         ended = action.run_process(
-            platform, **FINISHED, env={**variables, "PYTHONWARNINGS": "error", "PYTHONIOENCODING": "ascii:strict"}
+            platform,
+            **FINISHED,
+            env={**variables, "PYTHONWARNINGS": "error", "PYTHONIOENCODING": "ascii:strict"},
         )
 
         assert (ended.end, ended.stderr) == ((0, None), "")
@@ -182,7 +230,11 @@ class TestEnvironment:
 
         shown = ended.stdout + ended.stderr
         assert ended.exit_code == 0
-        assert [text for text in ("of a library", "during the imports", "Traceback", "File ") if text in shown] == []
+        assert [
+            text
+            for text in ("of a library", "during the imports", "Traceback", "File ")
+            if text in shown
+        ] == []
         assert {*re.findall(r"unexpected (\w+)", ended.stderr)} == {"ZeroDivisionError", "OSError"}
 
 
@@ -206,11 +258,15 @@ sys.addaudithook(make_noise)
 
 
 class TestFilesThatCannotBeWritten:
-    @pytest.mark.parametrize("place", ["{folder}", "{folder}/missing/output", "/proc/nowhere/output"])
+    @pytest.mark.parametrize(
+        "place", ["{folder}", "{folder}/missing/output", "/proc/nowhere/output"]
+    )
     def test_an_output_file_that_cannot_be_opened_fails_the_run_before_any_request(
         self, action: Action, platform: Simulator, tmp_path: Path, place: str
     ) -> None:
-        ended = action.run_process(platform, **EXPORT, env={"GITHUB_OUTPUT": place.format(folder=tmp_path)})
+        ended = action.run_process(
+            platform, **EXPORT, env={"GITHUB_OUTPUT": place.format(folder=tmp_path)}
+        )
 
         assert (ended.exit_code, platform.requests) == (1, [])
         assert "GITHUB_OUTPUT" in ended.error
@@ -219,16 +275,26 @@ class TestFilesThatCannotBeWritten:
     def test_outputs_that_do_not_fit_fail_the_run_and_leave_no_part_of_a_record(
         self, action: Action, platform: Simulator, tmp_path: Path
     ) -> None:
-        action.python = shell_python(tmp_path, 'ulimit -f 1 && exec "$python" "$@"')  # files of 1 KiB at most
+        action.python = shell_python(
+            tmp_path, 'ulimit -f 1 && exec "$python" "$@"'
+        )  # files of 1 KiB at most
         platform.override("make_bundle", {"bundleUrl": f"https://storage.example.com/{'x' * 1000}"})
 
         ended = action.run_process(platform, **FINISHED)
 
-        known = {"jobId": "export-finished", "status": "completed", "pageCount": "12", "failureReason": "internal-error"}
+        known = {
+            "jobId": "export-finished",
+            "status": "completed",
+            "pageCount": "12",
+            "failureReason": "internal-error",
+        }
         assert (ended.exit_code, known.items() <= ended.outputs.items()) == (1, True)
         assert not {"results", "bundleUrl"} & {*ended.outputs}
 
-    @pytest.mark.parametrize("redirection", ["> >(exit 0)", "> /dev/full", ">&-", "<&- >&- 2>&-", "> /dev/full 2> /dev/full"])
+    @pytest.mark.parametrize(
+        "redirection",
+        ["> >(exit 0)", "> /dev/full", ">&-", "<&- >&- 2>&-", "> /dev/full 2> /dev/full"],
+    )
     def test_a_log_that_cannot_be_written_does_not_stop_the_run(
         self, action: Action, platform: Simulator, tmp_path: Path, redirection: str
     ) -> None:
@@ -246,7 +312,9 @@ def test_an_internal_error_shows_its_traceback_only_with_debug_logging(
     action: Action, platform: Simulator, tmp_path: Path, debug: bool
 ) -> None:
     # a thread's stack takes all available memory, so no thread can be started
-    action.python = shell_python(tmp_path, 'ulimit -S -s 2000000 && ulimit -S -v 1900000 && exec "$python" "$@"')
+    action.python = shell_python(
+        tmp_path, 'ulimit -S -s 2000000 && ulimit -S -v 1900000 && exec "$python" "$@"'
+    )
     action.debug = debug
 
     ended = action.run_process(platform, **EXPORT)
@@ -262,19 +330,35 @@ class TestOutsideAWorkflow:
 
     @staticmethod
     def printed(ended: Ended) -> dict[str, str]:
-        lines = [line.partition("=") for line in ended.stdout.splitlines() if re.match(r"\w+=", line)]
+        lines = [
+            line.partition("=") for line in ended.stdout.splitlines() if re.match(r"\w+=", line)
+        ]
         return {name: value for name, _, value in lines}
 
-    def test_outputs_are_printed_and_no_command_is(self, action: Action, platform: Simulator) -> None:
+    def test_outputs_are_printed_and_no_command_is(
+        self, action: Action, platform: Simulator
+    ) -> None:
         ended = action.export(platform, env=self.NO_RUNNER)
 
         outputs = self.printed(ended)
-        assert outputs.keys() == {"jobId", "status", "pageCount", "bundleUrl", "expiresAt", "durationSeconds", "results"}
+        assert outputs.keys() == {
+            "jobId",
+            "status",
+            "pageCount",
+            "bundleUrl",
+            "expiresAt",
+            "durationSeconds",
+            "results",
+        }
         assert outputs["bundleUrl"].startswith(platform.storage_url)
         assert "::" not in ended.stdout.replace(outputs["results"], "")
 
-    @pytest.mark.parametrize("text", ["::error::stolen", "##[error]stolen", "\x1b[31mred", "a\n::error::stolen"])
-    def test_a_failure_is_plain_text_and_foreign_text_is_harmless(self, action: Action, platform: Simulator, text: str) -> None:
+    @pytest.mark.parametrize(
+        "text", ["::error::stolen", "##[error]stolen", "\x1b[31mred", "a\n::error::stolen"]
+    )
+    def test_a_failure_is_plain_text_and_foreign_text_is_harmless(
+        self, action: Action, platform: Simulator, text: str
+    ) -> None:
         platform.script_forever("read_export", Fault(json={"status": "failed", "error": text}))
 
         ended = action.export(platform, env=self.NO_RUNNER)
@@ -284,12 +368,18 @@ class TestOutsideAWorkflow:
         assert not any(line.lstrip().startswith("::") for line in ended.stdout.splitlines())
         assert "\x1b" not in ended.stdout
 
-    def test_a_shell_gets_the_outputs_from_the_file_and_none_of_an_earlier_run(self, action: Action, platform: Simulator) -> None:
+    def test_a_shell_gets_the_outputs_from_the_file_and_none_of_an_earlier_run(
+        self, action: Action, platform: Simulator
+    ) -> None:
         file = action.workspace / "outputs.env"
         ended = action.export(platform, env=self.TO_FILE, site_path="site")
         first = source(file)
         failed = action.export(platform, env=self.TO_FILE, timeout="never")
 
-        assert (first, first["sitePath"], file.stat().st_mode & 0o777) == (self.printed(ended), "site", 0o600)
+        assert (first, first["sitePath"], file.stat().st_mode & 0o777) == (
+            self.printed(ended),
+            "site",
+            0o600,
+        )
         assert source(file) == self.printed(failed)
         assert source(file)["failureReason"] == "invalid-input"

@@ -21,7 +21,9 @@ DOCS: Final = {"project_id": "docs"}
 LABELED: Final = {"project_id": "docs.example.com: docs"}
 COLLECT: Final = {"mode": "collect", "project_id": "docs", "job_id": "export-finished"}
 THREE: Final = {"project_id": "A: a\nB: b\nC: c"}
-PAGE: Final = Fault(body="<!doctype html><title>Log in</title>", headers={"Content-Type": "text/html"})
+PAGE: Final = Fault(
+    body="<!doctype html><title>Log in</title>", headers={"Content-Type": "text/html"}
+)
 
 
 @pytest.fixture
@@ -33,7 +35,9 @@ def platform() -> Iterator[VirtualPlatform]:
 
 
 class TestRequests:
-    @pytest.mark.parametrize(("options", "body"), [("", None), ('{"basePath": "/docs"}', {"basePath": "/docs"})])
+    @pytest.mark.parametrize(
+        ("options", "body"), [("", None), ('{"basePath": "/docs"}', {"basePath": "/docs"})]
+    )
     def test_a_start_names_the_project_in_its_path_and_has_a_body_only_with_options(
         self, action: Action, platform: VirtualPlatform, options: str, body: object
     ) -> None:
@@ -46,7 +50,13 @@ class TestRequests:
 
     @pytest.mark.parametrize(
         ("project_id", "segment"),
-        [("a/b", "a%2Fb"), ("50%", "50%25"), ("a?b&c", "a%3Fb%26c"), ("6520 f3", "6520%20f3"), ("..", "%2E%2E")],
+        [
+            ("a/b", "a%2Fb"),
+            ("50%", "50%25"),
+            ("a?b&c", "a%3Fb%26c"),
+            ("6520 f3", "6520%20f3"),
+            ("..", "%2E%2E"),
+        ],
     )
     def test_an_identifier_is_one_segment_of_the_path(
         self, action: Action, platform: VirtualPlatform, project_id: str, segment: str
@@ -58,13 +68,17 @@ class TestRequests:
         assert start == f"/v1/static-export/{segment}/jobs"
         assert {*reads} == {f"/v1/static-export/{segment}/jobs/{ended.outputs['jobId']}"}
 
-    def test_the_first_reading_of_a_completed_job_is_enough(self, action: Action, platform: VirtualPlatform) -> None:
+    def test_the_first_reading_of_a_completed_job_is_enough(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
         ended = action.run(platform, **COLLECT)
 
         assert [request.operation for request in platform.simulator.requests] == ["read_export"]
         assert ended.outputs["bundleUrl"].startswith(platform.simulator.storage_url)
 
-    def test_the_base_path_is_in_the_links_of_the_site(self, action: Action, platform: VirtualPlatform) -> None:
+    def test_the_base_path_is_in_the_links_of_the_site(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
         action.run(platform, **DOCS, start_options='{"basePath": "/docs"}', site_path="site")
 
         page = (action.workspace / "site" / "index.html").read_text()
@@ -75,7 +89,13 @@ class TestRequests:
     ) -> None:
         started = action.run(platform, **LABELED, wait="false")
 
-        collected = action.run(platform, mode="collect", **LABELED, job_id=started.outputs["jobId"], site_path="{domain}")
+        collected = action.run(
+            platform,
+            mode="collect",
+            **LABELED,
+            job_id=started.outputs["jobId"],
+            site_path="{domain}",
+        )
 
         assert f"mode: collect, project-id: docs, job-id: {started.outputs['jobId']}" in started.log
         assert (collected.end, collected.outputs["sitePath"]) == ((0, None), "docs.example.com")
@@ -93,7 +113,12 @@ class TestNames:
         ],
     )
     def test_a_site_is_called_by_its_label_its_domain_or_its_identifier(
-        self, action: Action, platform: VirtualPlatform, inputs: dict[str, str], domain: str | None, shown: str
+        self,
+        action: Action,
+        platform: VirtualPlatform,
+        inputs: dict[str, str],
+        domain: str | None,
+        shown: str,
     ) -> None:
         ended = action.run(platform, **inputs)
 
@@ -101,78 +126,131 @@ class TestNames:
         assert ended.log.startswith(f"Static export of {shown}\n")
         assert shown in ended.summary.replace("\\", "").splitlines()[0]
 
-    def test_labels_stand_in_paths_and_in_results(self, action: Action, platform: VirtualPlatform) -> None:
-        ended = action.run(platform, **THREE, site_path="sites/{domain}", values_file="{domain}.yaml")
+    def test_labels_stand_in_paths_and_in_results(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
+        ended = action.run(
+            platform, **THREE, site_path="sites/{domain}", values_file="{domain}.yaml"
+        )
 
         assert ended.end == (0, None), ended.stdout
         assert {path.name for path in (action.workspace / "sites").iterdir()} == {"A", "B", "C"}
-        assert [(row["domain"], row["projectId"]) for row in ended.results] == [("A", "a"), ("B", "b"), ("C", "c")]
+        assert [(row["domain"], row["projectId"]) for row in ended.results] == [
+            ("A", "a"),
+            ("B", "b"),
+            ("C", "c"),
+        ]
         assert all(f"\n| {label} | done | " in ended.summary for label in "ABC")
 
-    def test_what_is_unknown_is_not_mentioned(self, action: Action, platform: VirtualPlatform) -> None:
+    def test_what_is_unknown_is_not_mentioned(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
         platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=600.0))
 
         one, several = action.run(platform, **DOCS), action.run(platform, **THREE)
 
         for ended in (one, several):
-            assert [word for word in ("0 %", "page", "Page") if word in ended.log + ended.summary] == []
+            assert [
+                word for word in ("0 %", "page", "Page") if word in ended.log + ended.summary
+            ] == []
 
 
 class TestLink:
-    def test_one_that_comes_later_is_waited_for(self, action: Action, platform: VirtualPlatform) -> None:
-        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=0.0, link_delay_seconds=20.0))
+    def test_one_that_comes_later_is_waited_for(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
+        platform.simulator.plan_export(
+            "docs.example.com", ExportPlan(seconds=0.0, link_delay_seconds=20.0)
+        )
 
         ended = action.run(platform, **DOCS, site_path="site")
 
         assert (ended.end, ended.outputs["status"]) == ((0, None), "completed"), ended.stdout
         assert 20 <= platform.clock.elapsed < 50
 
-    def test_one_that_never_comes_ends_the_run_after_half_a_minute(self, action: Action, platform: VirtualPlatform) -> None:
-        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=0.0, link_delay_seconds=9999.0))
+    def test_one_that_never_comes_ends_the_run_after_half_a_minute(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
+        platform.simulator.plan_export(
+            "docs.example.com", ExportPlan(seconds=0.0, link_delay_seconds=9999.0)
+        )
 
         ended = action.run(platform, **DOCS)
 
         assert ended.end == (1, "bad-response")
-        assert ("mode: collect, project-id: docs" in ended.error, 30 <= platform.clock.elapsed < 40) == (True, True)
+        assert (
+            "mode: collect, project-id: docs" in ended.error,
+            30 <= platform.clock.elapsed < 40,
+        ) == (True, True)
 
     @pytest.mark.parametrize(
-        "fault", [Fault(json={"status": "completed"}), Fault(status=204), Fault(status=502), Fault(body="<html>")]
+        "fault",
+        [
+            Fault(json={"status": "completed"}),
+            Fault(status=204),
+            Fault(status=502),
+            Fault(body="<html>"),
+        ],
     )
     def test_one_that_never_comes_is_not_asked_for_without_pauses(
         self, action: Action, platform: VirtualPlatform, fault: Fault
     ) -> None:
-        platform.simulator.script_forever("read_export", fault, after=[Fault(json={"status": "completed"})])
+        platform.simulator.script_forever(
+            "read_export", fault, after=[Fault(json={"status": "completed"})]
+        )
 
         action.run(platform, **COLLECT)
 
         assert platform.clock.elapsed < 10 * 60
         assert platform.simulator.count("read_export") < 60
 
-    def test_a_reading_without_one_is_no_outage(self, action: Action, platform: VirtualPlatform) -> None:
-        platform.simulator.plan_export("docs.example.com", ExportPlan(seconds=0.0, link_delay_seconds=28.0))
+    def test_a_reading_without_one_is_no_outage(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
+        platform.simulator.plan_export(
+            "docs.example.com", ExportPlan(seconds=0.0, link_delay_seconds=28.0)
+        )
 
         ended = action.run(platform, **DOCS, outage_tolerance="1s")
 
         assert ended.end == (0, None), ended.stdout
-        assert "The completed export has no bundle link yet. Reading it again for up to 0:30." in ended.log
+        assert (
+            "The completed export has no bundle link yet. Reading it again for up to 0:30."
+            in ended.log
+        )
         assert "responding again" not in ended.log
 
-    def test_a_job_that_fails_while_it_is_awaited_says_why(self, action: Action, platform: VirtualPlatform) -> None:
-        completed, failed = Fault(json={"status": "completed"}), Fault(json={"status": "failed", "error": "disk full"})
+    def test_a_job_that_fails_while_it_is_awaited_says_why(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
+        completed, failed = (
+            Fault(json={"status": "completed"}),
+            Fault(json={"status": "failed", "error": "disk full"}),
+        )
         platform.simulator.script("read_export", completed, completed, failed)
 
         ended = action.run(platform, **COLLECT)
 
-        assert (ended.end, ended.outputs["status"], "disk full" in ended.error) == ((1, "job-failed"), "failed", True)
+        assert (ended.end, ended.outputs["status"], "disk full" in ended.error) == (
+            (1, "job-failed"),
+            "failed",
+            True,
+        )
 
-    def test_one_that_cannot_be_used_is_like_none(self, action: Action, platform: VirtualPlatform) -> None:
-        platform.simulator.override("read_export", lambda job: {**job, "bundleUrl": "http://storage.example.com/b"})
+    def test_one_that_cannot_be_used_is_like_none(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
+        platform.simulator.override(
+            "read_export", lambda job: {**job, "bundleUrl": "http://storage.example.com/b"}
+        )
 
         ended = action.run(platform, **COLLECT)
 
         assert (ended.end, "`bundleUrl`" in ended.error) == ((1, "bad-response"), True)
 
-    def test_one_of_a_running_job_is_ignored(self, action: Action, platform: VirtualPlatform) -> None:
+    def test_one_of_a_running_job_is_ignored(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
         early = Fault(json={"status": "running", "bundleUrl": "https://storage.example.com/early"})
         platform.simulator.script("read_export", early, Fault(json={"status": "completed"}), early)
 
@@ -180,31 +258,44 @@ class TestLink:
 
         assert (ended.end, "early" in ended.outputs["bundleUrl"]) == ((0, None), False)
 
-    def test_the_signature_of_any_is_hidden(self, action: Action, platform: VirtualPlatform) -> None:
+    def test_the_signature_of_any_is_hidden(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
         link = "https://storage.example.com/b?X-Amz-Signature=0123456789abcdef"
         failed = {"status": "failed", "bundleUrl": link, "error": "0123456789abcdef has expired"}
         platform.simulator.script("read_export", Fault(json=failed))
 
         ended = action.run(platform, **COLLECT)
 
-        assert (ended.reason, "0123456789abcdef" in ended.stdout + ended.summary) == ("job-failed", False)
+        assert (ended.reason, "0123456789abcdef" in ended.stdout + ended.summary) == (
+            "job-failed",
+            False,
+        )
 
     @BOTH_FORMS
-    def test_one_that_expires_twice_during_the_download_is_renewed_twice(self, action: Action, form: str) -> None:
+    def test_one_that_expires_twice_during_the_download_is_renewed_twice(
+        self, action: Action, form: str
+    ) -> None:
         platform = VirtualPlatform(VirtualClock(), asset_bytes=400_000, link_seconds=3600)
         pause = Fault(status=503, headers={"Retry-After": "3600"})
         cut = Fault(cut="in_body", cut_after_bytes=100_000)
         platform.simulator.script("download", cut, pause, None, cut, pause, None)
 
-        ended = action.export(platform, bundle_path="bundle", outage_tolerance="2h", values_file="values.yaml")
+        ended = action.export(
+            platform, bundle_path="bundle", outage_tolerance="2h", values_file="values.yaml"
+        )
 
         statuses = [request.status for request in platform.simulator.requests_of("download")]
-        assert (ended.end, statuses) == ((0, None), [200, 503, 403, 206, 503, 403, 206]), ended.stdout
+        assert (ended.end, statuses) == ((0, None), [200, 503, 403, 206, 503, 403, 206]), (
+            ended.stdout
+        )
         assert ended.outputs["bundleUrl"] in (action.workspace / "values.yaml").read_text()
         assert platform.simulator.count("make_bundle") == (3 if form == BY_DOMAIN else 0)
 
     @BOTH_FORMS
-    def test_one_that_expires_while_other_sites_are_exported_is_renewed_at_the_end(self, action: Action) -> None:
+    def test_one_that_expires_while_other_sites_are_exported_is_renewed_at_the_end(
+        self, action: Action
+    ) -> None:
         platform = VirtualPlatform(VirtualClock(), link_seconds=300)
         platform.simulator.plan_export("slow.example.com", ExportPlan(seconds=1000.0))
         domains = "docs.example.com\nslow.example.com"
@@ -213,7 +304,9 @@ class TestLink:
 
         values = [(action.workspace / f"{domain}.yaml").read_text() for domain in domains.split()]
         assert (ended.end, ended.log.count("Making a new link")) == ((0, None), 1), ended.stdout
-        assert [row["bundleUrl"] in text for row, text in zip(ended.results, values, strict=True)] == [True, True]
+        assert [
+            row["bundleUrl"] in text for row, text in zip(ended.results, values, strict=True)
+        ] == [True, True]
 
     @BOTH_FORMS
     def test_one_that_has_expired_by_this_clock_is_renewed_once_and_used_with_a_warning(
@@ -221,15 +314,23 @@ class TestLink:
     ) -> None:
         past = {"expiresAt": "2020-01-01T00:00:00Z"}
         for operation in ("make_bundle", "read_export"):
-            platform.simulator.override(operation, lambda job: {**job, **past} if "bundleUrl" in job else job)
+            platform.simulator.override(
+                operation, lambda job: {**job, **past} if "bundleUrl" in job else job
+            )
 
         ended = action.export(platform, site_path="site")
 
-        assert (ended.end, len(ended.warnings), ended.outputs["expiresAt"]) == ((0, None), 1, past["expiresAt"])
+        assert (ended.end, len(ended.warnings), ended.outputs["expiresAt"]) == (
+            (0, None),
+            1,
+            past["expiresAt"],
+        )
 
 
 class TestRefused:
-    @pytest.mark.parametrize(("reason", "said"), [("no theme", '"no theme"'), ("", "gave no reason")])
+    @pytest.mark.parametrize(
+        ("reason", "said"), [("no theme", '"no theme"'), ("", "gave no reason")]
+    )
     def test_a_failed_job_says_why_if_the_platform_does(
         self, action: Action, platform: VirtualPlatform, reason: str, said: str
     ) -> None:
@@ -240,7 +341,9 @@ class TestRefused:
         assert (ended.end, said in ended.error) == ((1, "job-failed"), True)
 
     @BOTH_FORMS
-    @pytest.mark.parametrize("fault", [PAGE, Fault(status=404, json={"error": "no such endpoint"}), Fault(status=404)])
+    @pytest.mark.parametrize(
+        "fault", [PAGE, Fault(status=404, json={"error": "no such endpoint"}), Fault(status=404)]
+    )
     def test_a_platform_without_this_form_is_told_from_one_that_does_not_know_the_site(
         self, action: Action, platform: VirtualPlatform, form: str, fault: Fault
     ) -> None:
@@ -251,7 +354,10 @@ class TestRefused:
         other = "If your platform exports projects, set `project-id`"
         if form != BY_DOMAIN:
             other = "If your platform exports domains, set `domain` and remove `project-id`"
-        assert (ended.reason, other in ended.error) == ("bad-response" if fault is PAGE else "not-found", True)
+        assert (ended.reason, other in ended.error) == (
+            "bad-response" if fault is PAGE else "not-found",
+            True,
+        )
 
     @BOTH_FORMS
     def test_once_a_start_was_accepted_an_unknown_site_is_not_blamed_on_the_form(
@@ -261,14 +367,18 @@ class TestRefused:
 
         assert (ended.end, "If your platform" in ended.error) == ((1, "not-found"), False)
 
-    def test_a_deployment_behind_a_sign_in_stops_no_other(self, action: Action, platform: VirtualPlatform) -> None:
+    def test_a_deployment_behind_a_sign_in_stops_no_other(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
         ended = action.run(platform, project_id="Private: private\nA: a\nB: b")
 
         assert [row["failureReason"] for row in ended.results] == ["forbidden", None, None]
         assert "not available for deployments that require authentication" in ended.error
 
     @BOTH_FORMS
-    def test_a_401_stops_the_other_sites_only_by_domain(self, action: Action, platform: VirtualPlatform, form: str) -> None:
+    def test_a_401_stops_the_other_sites_only_by_domain(
+        self, action: Action, platform: VirtualPlatform, form: str
+    ) -> None:
         platform.simulator.script("start_export", Fault(status=401), domain="a.example.com")
 
         ended = action.run(platform, domain="a.example.com\nb.example.com")
@@ -286,16 +396,24 @@ class TestRefused:
 
         assert (ended.end, "scope `write`" in ended.stdout) == (end, end[0] == 1)
 
-    def test_the_job_of_another_site_of_the_run_is_not_taken(self, action: Action, platform: VirtualPlatform) -> None:
+    def test_the_job_of_another_site_of_the_run_is_not_taken(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
         platform.simulator.plan_export("a.example.com", ExportPlan(job_id="same"))
-        platform.simulator.script("start_export", Fault(json={"jobId": "same", "status": "queued"}), domain="b.example.com")
+        platform.simulator.script(
+            "start_export",
+            Fault(json={"jobId": "same", "status": "queued"}),
+            domain="b.example.com",
+        )
 
         ended = action.run(platform, project_id="A: a\nB: b")
 
         assert [row["failureReason"] for row in ended.results] == [None, "bad-response"]
         assert "the same job for A and this site" in ended.error
 
-    def test_a_job_of_another_project_is_not_found(self, action: Action, platform: VirtualPlatform) -> None:
+    def test_a_job_of_another_project_is_not_found(
+        self, action: Action, platform: VirtualPlatform
+    ) -> None:
         ended = action.run(platform, **{**COLLECT, "project_id": "other"})
 
         assert (ended.end, "`project-id`" in ended.error) == ((1, "not-found"), True)
@@ -311,7 +429,9 @@ class TestCancelled:
         platform = make_platform(export_seconds=3600.0)
 
         with action.start(platform, **DOCS, poll_interval="1h", max_poll_interval="1h") as running:
-            running.wait_for_line("started (collect it later with mode: collect, project-id: docs, job-id: ")
+            running.wait_for_line(
+                "started (collect it later with mode: collect, project-id: docs, job-id: "
+            )
             running.send_signal(number)
             ended = ended_of(running.collect())
 
@@ -319,7 +439,9 @@ class TestCancelled:
         assert f"project-id: docs, job-id: {ended.outputs['jobId']}" in ended.error
         assert platform.count("read_export") == 0
 
-    def test_while_the_link_is_renewed(self, action: Action, make_platform: Callable[..., Simulator]) -> None:
+    def test_while_the_link_is_renewed(
+        self, action: Action, make_platform: Callable[..., Simulator]
+    ) -> None:
         platform = make_platform(link_seconds=30.0)
         platform.script_forever("read_export", Fault(delay_seconds=3600.0), after=[None])
 
@@ -330,5 +452,9 @@ class TestCancelled:
             ended = ended_of(running.collect())
 
         found: dict[str, Any] = ended.result
-        assert (ended.end, found["status"], found["sitePath"]) == ((143, "cancelled"), "completed", "site")
+        assert (ended.end, found["status"], found["sitePath"]) == (
+            (143, "cancelled"),
+            "completed",
+            "site",
+        )
         assert "bundleUrl" not in ended.outputs

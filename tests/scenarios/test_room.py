@@ -51,12 +51,17 @@ def times(platform: VirtualPlatform) -> list[int]:
 @BOTH_FORMS
 class TestAnotherExport:
     @pytest.mark.parametrize("is_named", [True, False])
-    def test_a_start_waits_until_it_has_ended_and_is_exported_itself(self, action: Action, is_named: bool) -> None:
+    def test_a_start_waits_until_it_has_ended_and_is_exported_itself(
+        self, action: Action, is_named: bool
+    ) -> None:
         platform = platform_of(export_seconds=120.0, names_running_job=is_named)
 
         ended = export(action, platform, "busy.example.com")
 
-        assert (ended.end, starts(platform)) == ((0, None), [(0, 409), (30, 409), (90, 409), (210, 202)])
+        assert (ended.end, starts(platform)) == (
+            (0, None),
+            [(0, 409), (30, 409), (90, 409), (210, 202)],
+        )
         running = re.search(r"running \(job (se_\w+)\)", ended.log)
         assert (running is not None) == is_named
         assert running is None or running[1] != ended.outputs["jobId"]
@@ -75,13 +80,19 @@ class TestAnotherExport:
         assert platform.simulator.count("start_export", status=202) == 2
 
     @pytest.mark.parametrize("is_named", [True, False])
-    def test_one_that_never_ends_fails_the_run_after_start_timeout(self, action: Action, is_named: bool) -> None:
+    def test_one_that_never_ends_fails_the_run_after_start_timeout(
+        self, action: Action, is_named: bool
+    ) -> None:
         platform = platform_of()
         platform.simulator.script_forever("start_export", RUNNING if is_named else UNNAMED)
 
         ended = export(action, platform, SITE)
 
-        assert (ended.end, "jobId" in ended.outputs, ended.result["jobId"]) == ((1, "rejected"), False, None)
+        assert (ended.end, "jobId" in ended.outputs, ended.result["jobId"]) == (
+            (1, "rejected"),
+            False,
+            None,
+        )
         assert times(platform)[:6] == [0, 30, 90, 210, 450, 750]
         assert (times(platform)[-1], len(times(platform))) == (75 * 60, 19)
         assert ("se_7" in ended.error, "start-timeout" in ended.error) == (is_named, True)
@@ -99,7 +110,9 @@ class TestAnotherExport:
         assert rows(ended)[busy]["durationSeconds"] > accepted[4]  # since its first start
         assert platform.simulator.count("start_export", domain=busy) == 7
 
-    def test_this_runs_own_export_for_another_site_is_named_and_not_to_be_collected(self, action: Action) -> None:
+    def test_this_runs_own_export_for_another_site_is_named_and_not_to_be_collected(
+        self, action: Action
+    ) -> None:
         platform = platform_of()
         first, second = FIVE[:2]
         platform.simulator.plan_export(first, ExportPlan(job_id="se_1", seconds=100))
@@ -149,7 +162,9 @@ class TestLimit:
         assert ended.end == (0, None), ended.stdout
         assert times(platform) == pytest.approx(expected, abs=1)
 
-    def test_one_that_lasts_fails_all_sites_after_start_timeout_with_few_starts(self, action: Action) -> None:
+    def test_one_that_lasts_fails_all_sites_after_start_timeout_with_few_starts(
+        self, action: Action
+    ) -> None:
         platform = platform_of()
         platform.simulator.script_forever("start_export", LIMIT, after=[None, None])
 
@@ -160,7 +175,9 @@ class TestLimit:
         assert 75 * 60 <= platform.clock.elapsed < 76 * 60
         assert platform.simulator.count("start_export", status=429) < 25
 
-    def test_sites_whose_turn_never_came_end_with_one_last_attempt_for_all(self, action: Action) -> None:
+    def test_sites_whose_turn_never_came_end_with_one_last_attempt_for_all(
+        self, action: Action
+    ) -> None:
         platform = platform_of()
         platform.simulator.script_forever("start_export", LIMIT)
 
@@ -180,10 +197,17 @@ class TestLimit:
         reasons = [row["failureReason"] for row in ended.results]
         assert reasons == ["unavailable", "unavailable", None, None, None]
 
-    @pytest.mark.parametrize("trouble", [DOWN, TimeoutError(), Fault(status=503, headers={"Retry-After": "9999"})])
-    def test_an_outage_after_it_is_waited_out_side_by_side(self, action: Action, trouble: Trouble) -> None:
+    @pytest.mark.parametrize(
+        "trouble", [DOWN, TimeoutError(), Fault(status=503, headers={"Retry-After": "9999"})]
+    )
+    def test_an_outage_after_it_is_waited_out_side_by_side(
+        self, action: Action, trouble: Trouble
+    ) -> None:
         answers = iter([LIMIT, None])
-        is_start = {"/v1/static-export/jobs", *(f"/v1/static-export/docs{n:03}/jobs" for n in range(20))}
+        is_start = {
+            "/v1/static-export/jobs",
+            *(f"/v1/static-export/docs{n:03}/jobs" for n in range(20)),
+        }
 
         def fail(sent: Sent) -> Trouble:
             return next(answers, trouble) if sent.target in is_start else None
@@ -197,7 +221,9 @@ class TestLimit:
         assert (reasons.count("unavailable"), reasons.count(None)) == (19, 1)
         assert platform.clock.elapsed < 35 * 60  # three rounds of `outage-tolerance`, not nineteen
 
-    def test_one_that_is_about_one_site_alone_delays_the_others_little(self, action: Action) -> None:
+    def test_one_that_is_about_one_site_alone_delays_the_others_little(
+        self, action: Action
+    ) -> None:
         platform = platform_of()
         platform.simulator.script_forever("start_export", LIMIT, domain=FIVE[0])
 
@@ -229,7 +255,9 @@ class TestLimit:
         later = [at for at in times(platform) if at > refused[0] + 1]
         assert min(later) >= refused[0] + 1799
 
-    def test_after_it_starts_follow_one_at_a_time_once_one_is_accepted(self, action: Action) -> None:
+    def test_after_it_starts_follow_one_at_a_time_once_one_is_accepted(
+        self, action: Action
+    ) -> None:
         platform = platform_of(start_quota=StartQuota(starts=3), seconds=lambda _: 2.0)
 
         ended = export(action, platform, *sites(20), start_timeout="90m")
@@ -261,7 +289,9 @@ class TestLimit:
             {"counts_refused": True, "sends_retry_after": True},
         ],
     )
-    def test_an_hour_passes_and_all_twelve_sites_are_exported(self, action: Action, quota: dict[str, bool]) -> None:
+    def test_an_hour_passes_and_all_twelve_sites_are_exported(
+        self, action: Action, quota: dict[str, bool]
+    ) -> None:
         platform = platform_of(start_quota=StartQuota(starts=10, **quota))
 
         ended = export(action, platform, *sites(12))
@@ -271,12 +301,17 @@ class TestLimit:
         assert platform.simulator.count("start_export", status=202) == 12
         assert platform.simulator.count("start_export", status=429) < 20
 
-    def test_a_sliding_hour_in_which_refused_starts_count_is_never_over(self, action: Action) -> None:
+    def test_a_sliding_hour_in_which_refused_starts_count_is_never_over(
+        self, action: Action
+    ) -> None:
         platform = platform_of(start_quota=StartQuota(starts=10, counts_refused=True))
 
         ended = export(action, platform, *sites(12))
 
-        assert [row["failureReason"] for row in ended.results] == [*[None] * 10, *["unavailable"] * 2]
+        assert [row["failureReason"] for row in ended.results] == [
+            *[None] * 10,
+            *["unavailable"] * 2,
+        ]
 
 
 SIXTY_REFUSED: Final = 70
@@ -293,7 +328,10 @@ def test_sixty_sites_are_exported_in_six_hours(action: Action) -> None:
     assert platform.simulator.count("start_export", status=429) == SIXTY_REFUSED
     assert platform.simulator.max_concurrent_jobs == 10
     # at least one line a minute, and each minute of the wait says what for, and until when
-    waiting = re.findall(r"(?m)^ *(\d):(\d\d):\d\d  .* waiting for \S+ The platform allows .* until \d\d:\d\d UTC", ended.log)
+    waiting = re.findall(
+        r"(?m)^ *(\d):(\d\d):\d\d  .* waiting for \S+ The platform allows .* until \d\d:\d\d UTC",
+        ended.log,
+    )
     assert len({*waiting}) > 3.5 * 60
 
 
@@ -317,8 +355,12 @@ def test_outages_in_the_middle_of_a_wait_have_their_own_tolerance(action: Action
     assert ended.log.count("responding again") == ended.log.count("Retrying for") > 0
 
 
-@pytest.mark.parametrize("trouble", [Fault(status=502), Fault(cut="before_response", processed=True)])
-def test_a_start_in_the_middle_of_a_wait_that_may_have_been_processed_is_not_repeated(action: Action, trouble: Fault) -> None:
+@pytest.mark.parametrize(
+    "trouble", [Fault(status=502), Fault(cut="before_response", processed=True)]
+)
+def test_a_start_in_the_middle_of_a_wait_that_may_have_been_processed_is_not_repeated(
+    action: Action, trouble: Fault
+) -> None:
     platform = platform_of()
     platform.simulator.script("start_export", RUNNING, LIMIT, trouble)
 
@@ -328,7 +370,9 @@ def test_a_start_in_the_middle_of_a_wait_that_may_have_been_processed_is_not_rep
 
 
 @BOTH_FORMS
-@pytest.mark.parametrize("fault", [RUNNING, LIMIT, Fault(status=429, headers={"Retry-After": "3000"})])
+@pytest.mark.parametrize(
+    "fault", [RUNNING, LIMIT, Fault(status=429, headers={"Retry-After": "3000"})]
+)
 def test_a_cancel_ends_a_wait_at_once_and_nothing_was_started(
     action: Action, monkeypatch: pytest.MonkeyPatch, fault: Fault
 ) -> None:
@@ -345,7 +389,9 @@ def test_a_cancel_ends_a_wait_at_once_and_nothing_was_started(
     assert ("se_7" in ended.error) == (fault is RUNNING)
 
 
-def test_the_summary_of_a_cancelled_wait_says_what_for_and_until_when(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_of_a_cancelled_wait_says_what_for_and_until_when(
+    action: Action, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.action.InProcessHandler", Interrupted)
     platform = platform_of(start_quota=QUOTA)
 
@@ -358,10 +404,16 @@ def test_the_summary_of_a_cancelled_wait_says_what_for_and_until_when(action: Ac
 
 class TestCommit:
     def export(self, action: Action, platform: VirtualPlatform, **inputs: str) -> Ended:
-        wanted = {"commit": COMMIT, "github_token": platform.simulator.token, "deployment_creator": CREATOR}
+        wanted = {
+            "commit": COMMIT,
+            "github_token": platform.simulator.token,
+            "deployment_creator": CREATOR,
+        }
         return export(action, platform, SITE, **wanted, **inputs)
 
-    def test_one_that_is_overtaken_during_a_wait_is_read_again_before_the_start(self, action: Action) -> None:
+    def test_one_that_is_overtaken_during_a_wait_is_read_again_before_the_start(
+        self, action: Action
+    ) -> None:
         platform = platform_of()
         platform.simulator.github.add(COMMIT)
         platform.simulator.github.add(NEWER, in_seconds=60)
@@ -375,7 +427,11 @@ class TestCommit:
         platform = platform_of()
         platform.simulator.github.add(COMMIT)
         platform.simulator.script_forever("start_export", LIMIT)
-        wanted = {"commit": COMMIT, "github_token": platform.simulator.token, "deployment_creator": CREATOR}
+        wanted = {
+            "commit": COMMIT,
+            "github_token": platform.simulator.token,
+            "deployment_creator": CREATOR,
+        }
 
         ended = export(action, platform, *sites(20), **wanted)
 
@@ -383,17 +439,25 @@ class TestCommit:
         assert len(times(platform)) < 25
         assert {row["deployedCommit"] for row in ended.results} == {None}
 
-    def test_of_several_sites_those_that_were_only_held_back_are_read_again_too(self, action: Action) -> None:
+    def test_of_several_sites_those_that_were_only_held_back_are_read_again_too(
+        self, action: Action
+    ) -> None:
         platform = platform_of(start_quota=StartQuota(starts=2, hour_seconds=900))
         platform.simulator.github.add(COMMIT)
         platform.simulator.github.add(NEWER, in_seconds=300)
-        wanted = {"commit": COMMIT, "github_token": platform.simulator.token, "deployment_creator": CREATOR}
+        wanted = {
+            "commit": COMMIT,
+            "github_token": platform.simulator.token,
+            "deployment_creator": CREATOR,
+        }
 
         ended = export(action, platform, *FIVE, **wanted, max_parallel="1")
 
         assert [row["deployedCommit"] for row in ended.results] == [COMMIT, COMMIT, *[NEWER] * 3]
 
-    def test_one_that_is_no_longer_served_after_a_wait_is_not_exported(self, action: Action) -> None:
+    def test_one_that_is_no_longer_served_after_a_wait_is_not_exported(
+        self, action: Action
+    ) -> None:
         platform = platform_of()
         platform.simulator.github.add(COMMIT)
         platform.simulator.github.add(OLDER, in_seconds=60)

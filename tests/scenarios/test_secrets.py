@@ -20,8 +20,15 @@ from tests.leaks import ENCODERS, leaked
 from tests.virtual_platform import STORAGE_URL, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
-KEYS: Final = [key for key in (ADMIN_KEY, *AWKWARD_KEYS) if not key.endswith("\\")]  # a final backslash's escape may be left
-INPUTS: Final = {"domain": "docs.example.com", "timeout": "1m", "outage_tolerance": "5s", "site_path": "site"}
+KEYS: Final = [
+    key for key in (ADMIN_KEY, *AWKWARD_KEYS) if not key.endswith("\\")
+]  # a final backslash's escape may be left
+INPUTS: Final = {
+    "domain": "docs.example.com",
+    "timeout": "1m",
+    "outage_tolerance": "5s",
+    "site_path": "site",
+}
 AGENT: Final = {"mode": "agent", "project_id": "p", "job_id": "aj_1"}
 
 
@@ -39,7 +46,9 @@ def action(action: Action) -> Action:
 
 @pytest.mark.parametrize(("encoding", "key"), [*zip(ENCODERS, itertools.cycle(KEYS), strict=False)])
 def test_the_whole_key_is_hidden_in_every_encoding(action: Action, encoding: str, key: str) -> None:
-    platform = platform_with("read_export", Fault(json={"status": f"is {ENCODERS[encoding](key)} now"}), key=key)
+    platform = platform_with(
+        "read_export", Fault(json={"status": f"is {ENCODERS[encoding](key)} now"}), key=key
+    )
 
     ended = action.run(platform, **INPUTS, admin_key=key)
 
@@ -50,13 +59,31 @@ def test_the_whole_key_is_hidden_in_every_encoding(action: Action, encoding: str
 
 
 ECHOES: Final[dict[str, tuple[Operation, Fault]]] = {
-    "error of a start": ("start_export", Fault(status=403, json={"error": {"detail": f"bad token {ADMIN_KEY}."}})),
+    "error of a start": (
+        "start_export",
+        Fault(status=403, json={"error": {"detail": f"bad token {ADMIN_KEY}."}}),
+    ),
     "request ID": ("read_export", Fault(status=401, json={}, headers={"X-Request-Id": ADMIN_KEY})),
-    "redirect": ("read_export", Fault(status=302, headers={"Location": f"https://{ADMIN_KEY}.example.com/?k={ADMIN_KEY}"})),
-    "error of a failed job": ("read_export", Fault(json={"status": "failed", "error": f"{ADMIN_KEY} is wrong"})),
-    "path of a link": ("make_bundle", Fault(json={"bundleUrl": f"https://storage.example.com/{ADMIN_KEY}?sig=x"})),
-    "expiry": ("make_bundle", Fault(json={"bundleUrl": "https://storage.example.com/b", "expiresAt": ADMIN_KEY})),
-    "error of the storage": ("download", Fault(status=451, body=f"<Code>Denied</Code><Message>{ADMIN_KEY}</Message>")),
+    "redirect": (
+        "read_export",
+        Fault(status=302, headers={"Location": f"https://{ADMIN_KEY}.example.com/?k={ADMIN_KEY}"}),
+    ),
+    "error of a failed job": (
+        "read_export",
+        Fault(json={"status": "failed", "error": f"{ADMIN_KEY} is wrong"}),
+    ),
+    "path of a link": (
+        "make_bundle",
+        Fault(json={"bundleUrl": f"https://storage.example.com/{ADMIN_KEY}?sig=x"}),
+    ),
+    "expiry": (
+        "make_bundle",
+        Fault(json={"bundleUrl": "https://storage.example.com/b", "expiresAt": ADMIN_KEY}),
+    ),
+    "error of the storage": (
+        "download",
+        Fault(status=451, body=f"<Code>Denied</Code><Message>{ADMIN_KEY}</Message>"),
+    ),
     "name of a file": ("download", Fault(body=tar_of(entry(f"../{ADMIN_KEY}".encode())))),
 }
 
@@ -89,13 +116,23 @@ def test_a_key_that_a_server_echoes_does_not_leak(action: Action, form: str, ech
 
 AS_GIVEN: Final[dict[str, tuple[Operation, dict[str, object], dict[str, str]]]] = {
     "jobId": ("start_export", {"jobId": f"se_{ADMIN_KEY}"}, INPUTS),
-    "bundleUrl": ("make_bundle", {"bundleUrl": f"https://storage.example.com/b?sig={ADMIN_KEY}"}, INPUTS),
-    "prLink": ("read_agent_job", {"status": "active", "prLink": f"https://git.example.com/{ADMIN_KEY}"}, AGENT),
+    "bundleUrl": (
+        "make_bundle",
+        {"bundleUrl": f"https://storage.example.com/b?sig={ADMIN_KEY}"},
+        INPUTS,
+    ),
+    "prLink": (
+        "read_agent_job",
+        {"status": "active", "prLink": f"https://git.example.com/{ADMIN_KEY}"},
+        AGENT,
+    ),
 }
 
 
 @pytest.mark.parametrize("field", AS_GIVEN)
-def test_the_whole_key_in_a_field_that_is_used_as_given_fails_the_run_at_once(action: Action, field: str) -> None:
+def test_the_whole_key_in_a_field_that_is_used_as_given_fails_the_run_at_once(
+    action: Action, field: str
+) -> None:
     operation, body, inputs = AS_GIVEN[field]
     platform = platform_with(operation, Fault(json=body))
 
@@ -105,14 +142,18 @@ def test_the_whole_key_in_a_field_that_is_used_as_given_fails_the_run_at_once(ac
     assert field not in ended.outputs
 
 
-def test_a_job_and_a_link_that_share_characters_with_the_key_are_used_unchanged(action: Action) -> None:
+def test_a_job_and_a_link_that_share_characters_with_the_key_are_used_unchanged(
+    action: Action,
+) -> None:
     shared = "5f9d88b1c2e4a7003f6b2d1e"  # an organization's ID, which a platform may put into its keys, job IDs and links
     job_id, link = f"{shared}/export 1", f"{STORAGE_URL}/{shared}/b.tar?X-Part={shared}.eyJz"
     platform = VirtualPlatform(VirtualClock(), key=f"adm_{shared}_k3y-9f27c1d4", job_ids=[job_id])
     platform.simulator.override("make_bundle", {"bundleUrl": link})
     platform.simulator.script_forever("download", Fault(body=tar_of(entry(b"index.html"))))
 
-    ended = action.run(platform, **INPUTS, admin_key=platform.simulator.key, values_file="values.yaml")
+    ended = action.run(
+        platform, **INPUTS, admin_key=platform.simulator.key, values_file="values.yaml"
+    )
 
     assert ended.end == (0, None), ended.stdout
     assert (ended.outputs["jobId"], ended.outputs["bundleUrl"]) == (job_id, link)
@@ -130,17 +171,25 @@ PARAMETERS: Final = {
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_the_secrets_of_a_link_that_the_storage_echoes_are_hidden(action: Action, name: str) -> None:
+def test_the_secrets_of_a_link_that_the_storage_echoes_are_hidden(
+    action: Action, name: str
+) -> None:
     value, quoted = PARAMETERS[name], urllib.parse.quote(PARAMETERS[name], safe="")
     link = f"{STORAGE_URL}/b?part=shown&{name}={quoted}"
-    platform = platform_with("download", Fault(status=451, body=f"<Message>{value} or {quoted} in {link}</Message>"))
+    platform = platform_with(
+        "download", Fault(status=451, body=f"<Message>{value} or {quoted} in {link}</Message>")
+    )
     platform.simulator.override("make_bundle", {"bundleUrl": link})
 
     ended = action.run(platform, **INPUTS)
 
     assert ended.reason == "download-failed"
     assert f"… or … in {STORAGE_URL}/b?…" in ended.error
-    assert [text for text in (ended.stdout, ended.summary, *ended.outputs.values()) if leaked(value, text)] == []
+    assert [
+        text
+        for text in (ended.stdout, ended.summary, *ended.outputs.values())
+        if leaked(value, text)
+    ] == []
 
 
 PLACES: Final = {
@@ -150,9 +199,13 @@ PLACES: Final = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_traceback_does_not_show_the_key(action: Action, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+def test_a_traceback_does_not_show_the_key(
+    action: Action, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
     def fail(*_given: object, **_named: object) -> NoReturn:
-        raise RuntimeError(f"cannot take {ADMIN_KEY}") from KeyError({"Authorization": f"Bearer {ADMIN_KEY}"})
+        raise RuntimeError(f"cannot take {ADMIN_KEY}") from KeyError(
+            {"Authorization": f"Bearer {ADMIN_KEY}"}
+        )
 
     monkeypatch.setattr(PLACES[place], fail)
 
@@ -166,11 +219,16 @@ def test_a_traceback_does_not_show_the_key(action: Action, monkeypatch: pytest.M
 def test_debug_lines_have_no_header_and_no_body(action: Action) -> None:
     platform = VirtualPlatform(VirtualClock())
     platform.simulator.script(
-        "read_export", Fault(json={"status": "running", "note": "body-word"}, headers={"X-Note": "header-word"})
+        "read_export",
+        Fault(json={"status": "running", "note": "body-word"}, headers={"X-Note": "header-word"}),
     )
 
     ended = action.run(platform, **INPUTS, start_options='{"note": "sent-word"}')
 
     shown = "\n".join(command.value for command in ended.commands if command.name == "debug")
     assert (ended.end, "GET /v1/" in shown, "POST /v1/" in shown) == ((0, None), True, True)
-    assert [word for word in ("Bearer", "body-word", "header-word", "sent-word", "X-Amz-Signature") if word in shown] == []
+    assert [
+        word
+        for word in ("Bearer", "body-word", "header-word", "sent-word", "X-Amz-Signature")
+        if word in shown
+    ] == []

@@ -50,15 +50,35 @@ def unpack(action: Action, archive: bytes | None = None, **inputs: str) -> Ended
 
 
 @KINDS
-def test_the_site_of_the_archive_is_delivered_and_the_archive_stays_as_it_is(action: Action, archive: bytes) -> None:
-    ended = unpack(action, archive, domain=DOMAIN, min_pages=str(PAGES), manifest_path="{domain}.manifest")
+def test_the_site_of_the_archive_is_delivered_and_the_archive_stays_as_it_is(
+    action: Action, archive: bytes
+) -> None:
+    ended = unpack(
+        action, archive, domain=DOMAIN, min_pages=str(PAGES), manifest_path="{domain}.manifest"
+    )
 
     assert ended.end == (0, None)
-    assert {name: body for name, body in read_tree(action.workspace / "site").items() if body is not None} == SITE
+    assert {
+        name: body
+        for name, body in read_tree(action.workspace / "site").items()
+        if body is not None
+    } == SITE
     assert action.workspace.joinpath("docs.bundle").read_bytes() == archive
-    assert len(read_manifest(action.workspace.joinpath(f"{DOMAIN}.manifest").read_bytes())) == len(SITE)
-    known = {name: ended.result[name] for name in ("mode", "domain", "jobId", "status", "bundleUrl", "pageCount")}
-    assert known == {"mode": "unpack", "domain": DOMAIN, "jobId": None, "status": None, "bundleUrl": None, "pageCount": None}
+    assert len(read_manifest(action.workspace.joinpath(f"{DOMAIN}.manifest").read_bytes())) == len(
+        SITE
+    )
+    known = {
+        name: ended.result[name]
+        for name in ("mode", "domain", "jobId", "status", "bundleUrl", "pageCount")
+    }
+    assert known == {
+        "mode": "unpack",
+        "domain": DOMAIN,
+        "jobId": None,
+        "status": None,
+        "bundleUrl": None,
+        "pageCount": None,
+    }
     names = ("bundlePath", "bundleSize", "bundleSha256", "sitePath", "manifestPath")
     expected = ("docs.bundle", str(len(archive)), sha256(archive), "site", f"{DOMAIN}.manifest")
     assert tuple(ended.outputs[name] for name in names) == expected
@@ -68,7 +88,11 @@ def test_the_site_of_the_archive_is_delivered_and_the_archive_stays_as_it_is(act
 @KINDS
 @pytest.mark.parametrize(
     "change",
-    [lambda archive: archive + b"\0", lambda archive: archive[:-1], lambda _: build_archive({}, "tar")],
+    [
+        lambda archive: archive + b"\0",
+        lambda archive: archive[:-1],
+        lambda _: build_archive({}, "tar"),
+    ],
     ids=["longer", "shorter", "empty"],
 )
 def test_another_archive_than_the_given_one_is_not_unpacked(
@@ -124,21 +148,33 @@ def test_an_archive_that_is_written_to_after_its_check_is_refused(
 
 def test_it_is_compared_and_stopped_like_a_fresh_export(action: Action) -> None:
     assert unpack(action, ARCHIVES["zip"], manifest_path="published").end == (0, None)
-    fewer = build_archive({name: body for name, body in SITE.items() if not name.startswith("guides/")}, "zip")
+    fewer = build_archive(
+        {name: body for name, body in SITE.items() if not name.startswith("guides/")}, "zip"
+    )
     plan = {"site_path": "next", "compare_with": "published", "changes_path": "changes.json"}
 
     stopped = unpack(action, fewer, **plan, max_removed="0")
     too_few = unpack(action, fewer, **plan, min_pages=str(PAGES))
     delivered = unpack(action, fewer, **plan, max_removed="100%")
 
-    assert [ended.reason for ended in (stopped, too_few, delivered)] == ["too-many-removed", "too-few-pages", None]
+    assert [ended.reason for ended in (stopped, too_few, delivered)] == [
+        "too-many-removed",
+        "too-few-pages",
+        None,
+    ]
     assert (stopped.outputs["changed"], stopped.outputs["changesPath"]) == ("true", "changes.json")
     assert delivered.result["changes"]["pages"]["removed"] > 0
     assert "Changes since the last publication" in delivered.summary
 
 
 def test_an_input_of_the_platform_brings_a_warning_and_the_key_is_masked(action: Action) -> None:
-    ended = unpack(action, ARCHIVES["tar"], base_url="https://api.example.com", admin_key=ADMIN_KEY, values_file="v.yaml")
+    ended = unpack(
+        action,
+        ARCHIVES["tar"],
+        base_url="https://api.example.com",
+        admin_key=ADMIN_KEY,
+        values_file="v.yaml",
+    )
 
     assert ended.end == (0, None)
     assert len(ended.warnings) == 3
@@ -177,13 +213,29 @@ def test_an_archive_that_cannot_be_used_is_an_error_of_an_input(action: Action) 
         assert unpack(action, ARCHIVES["tar"], **inputs).end == (1, "invalid-input"), inputs
 
 
-@pytest.mark.parametrize("change", [str.upper, lambda digest: f" {digest}\n"], ids=["capitals", "white space"])
+@pytest.mark.parametrize(
+    "change", [str.upper, lambda digest: f" {digest}\n"], ids=["capitals", "white space"]
+)
 def test_a_digest_may_have_capitals_and_white_space_around_it(action: Action, change: Any) -> None:
-    assert unpack(action, ARCHIVES["tar"], bundle_sha256=change(sha256(ARCHIVES["tar"]))).end == (0, None)
+    assert unpack(action, ARCHIVES["tar"], bundle_sha256=change(sha256(ARCHIVES["tar"]))).end == (
+        0,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
-    "wrong", ["", "0" * 63, "0" * 128, "0" * 40, f"sha256:{'0' * 64}", f"{'0' * 32} {'0' * 32}", "g" * 64, "\uff10" * 64, "none"]
+    "wrong",
+    [
+        "",
+        "0" * 63,
+        "0" * 128,
+        "0" * 40,
+        f"sha256:{'0' * 64}",
+        f"{'0' * 32} {'0' * 32}",
+        "g" * 64,
+        "\uff10" * 64,
+        "none",
+    ],
 )
 def test_anything_but_64_hexadecimal_digits_is_refused(action: Action, wrong: str) -> None:
     ended = unpack(action, ARCHIVES["tar"], bundle_sha256=wrong)
@@ -193,12 +245,23 @@ def test_anything_but_64_hexadecimal_digits_is_refused(action: Action, wrong: st
 
 
 @pytest.mark.parametrize("other", ["docs.bundle", "published"])
-def test_an_environment_file_that_would_replace_what_is_read_is_refused_and_nothing_is_lost(action: Action, other: str) -> None:
+def test_an_environment_file_that_would_replace_what_is_read_is_refused_and_nothing_is_lost(
+    action: Action, other: str
+) -> None:
     kept = {"docs.bundle": ARCHIVES["tar"], "published": f"# 1 files\n{'0' * 64}  a\n".encode()}
     for name, content in kept.items():
         action.workspace.joinpath(name).write_bytes(content)
-    inputs = {"bundle_sha256": sha256(ARCHIVES["tar"]), "compare_with": "published", **INPUTS, **NO_PLATFORM}
-    environment = {"GITHUB_OUTPUT": "", "GITHUB_ACTIONS": "", "OUTPUT_ENV_FILE": str(action.workspace / other)}
+    inputs = {
+        "bundle_sha256": sha256(ARCHIVES["tar"]),
+        "compare_with": "published",
+        **INPUTS,
+        **NO_PLATFORM,
+    }
+    environment = {
+        "GITHUB_OUTPUT": "",
+        "GITHUB_ACTIONS": "",
+        "OUTPUT_ENV_FILE": str(action.workspace / other),
+    }
 
     ended = action.run(Offline(VirtualClock()), env=environment, **inputs)
 
@@ -208,7 +271,9 @@ def test_an_environment_file_that_would_replace_what_is_read_is_refused_and_noth
 
 
 @KINDS
-def test_each_heartbeat_says_how_far_it_is(action: Action, monkeypatch: pytest.MonkeyPatch, archive: bytes) -> None:
+def test_each_heartbeat_says_how_far_it_is(
+    action: Action, monkeypatch: pytest.MonkeyPatch, archive: bytes
+) -> None:
     kind = next(kind for kind, known in ARCHIVES.items() if known == archive)
     large = build_archive({**SITE, "zz.bin": os.urandom(12 * 1024**2)}, kind)
     clock, read = VirtualClock(), module.BundleFile.read
@@ -249,7 +314,9 @@ def test_an_archive_that_disappears_after_the_check_of_the_inputs_is_not_called_
     assert [*action.workspace.iterdir()] == []
 
 
-def test_an_error_with_an_advice_of_its_own_keeps_it(action: Action, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_with_an_advice_of_its_own_keeps_it(
+    action: Action, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(plan, "MAX_BYTES", 100)  # of a manifest
 
     ended = unpack(action, ARCHIVES["tar"], manifest_path="m")

@@ -12,7 +12,10 @@ from tests.simulator.client import FINISHED, JOBS, bundle_url, call, raw_exchang
 @pytest.mark.parametrize(
     ("method", "path", "options", "status"),
     [
-        *(("GET", FINISHED, {"headers": {"Authorization": given}}, 401) for given in ("", "Bearer wrong", "Basic eA==")),
+        *(
+            ("GET", FINISHED, {"headers": {"Authorization": given}}, 401)
+            for given in ("", "Bearer wrong", "Basic eA==")
+        ),
         ("POST", JOBS, {"json": {"domain": "no-plan.example.com"}}, 403),
         ("POST", JOBS, {"json": {"domain": "unknown.example.com:8443"}}, 404),
         *(("POST", JOBS, {"json": body}, 400) for body in ([], {}, {"domain": 7}, {"domain": ""})),
@@ -44,9 +47,10 @@ def test_ids_are_routed_on_the_raw_path(job_id: str) -> None:
         platform.override("read_export", {"status": "found"})
 
         assert b"found" in raw_exchange(platform, f"{path}?c=%2F")
-        assert [(request.path, request.query, request.status) for request in platform.requests_of("read_export")] == [
-            (path, "c=%2F", 200)
-        ]
+        assert [
+            (request.path, request.query, request.status)
+            for request in platform.requests_of("read_export")
+        ] == [(path, "c=%2F", 200)]
 
 
 @pytest.mark.parametrize(

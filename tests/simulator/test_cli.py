@@ -16,9 +16,13 @@ import requests
 @contextmanager
 def program(*arguments: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """Run the simulator; yield it with what it prints once it serves."""
-    any_free = [part for name in ("--port", "--storage-port", "--github-port") for part in (name, "0")]
+    any_free = [
+        part for name in ("--port", "--storage-port", "--github-port") for part in (name, "0")
+    ]
     command = [sys.executable, "-m", "admin_api_simulator", *any_free, *map(str, arguments)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             banner = ""
@@ -31,8 +35,17 @@ def program(*arguments: object) -> Iterator[tuple["subprocess.Popen[str]", str]]
             process.kill()
 
 
-def status(banner: str, path: str = "/export-finished", *, domain: str = "", key: str = "simulated-admin-key") -> int:
-    url, headers = f"{banner.split(maxsplit=6)[5]}/v1/static-export/jobs{path}", {"Authorization": f"Bearer {key}"}
+def status(
+    banner: str,
+    path: str = "/export-finished",
+    *,
+    domain: str = "",
+    key: str = "simulated-admin-key",
+) -> int:
+    url, headers = (
+        f"{banner.split(maxsplit=6)[5]}/v1/static-export/jobs{path}",
+        {"Authorization": f"Bearer {key}"},
+    )
     method, body = ("POST", {"domain": domain}) if domain else ("GET", None)
     return requests.request(method, url, json=body, headers=headers, timeout=10).status_code
 
@@ -51,18 +64,25 @@ def test_it_prints_its_address_serves_and_ends_on_a_signal(ending: signal.Signal
 
 def test_a_scenario_file_plants_faults_and_each_request_is_logged_in_a_line(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
-    one_domain = {"Bad.example.com": {"start_export": [{"status": 500}, {"cut": "before_response"}]}}
+    one_domain = {
+        "Bad.example.com": {"start_export": [{"status": 500}, {"cut": "before_response"}]}
+    }
     scenario.write_text(json.dumps({"read_export": [{"status": 503}, None], "domains": one_domain}))
 
     with program("--scenario", scenario) as (process, banner):
         assert [status(banner), status(banner), status(banner, key="wrong")] == [503, 200, 401]
-        assert [status(banner, "", domain=f"{name}.example.com") for name in ("good", "bad")] == [202, 500]
+        assert [status(banner, "", domain=f"{name}.example.com") for name in ("good", "bad")] == [
+            202,
+            500,
+        ]
         with pytest.raises(requests.ConnectionError):
             status(banner, "", domain="bad.example.com")
         process.terminate()
         log, _ = process.communicate(timeout=20)
 
-    lines = [f"GET   /v1/static-export/jobs/export-finished  {status}" for status in (503, 200, 401)]
+    lines = [
+        f"GET   /v1/static-export/jobs/export-finished  {status}" for status in (503, 200, 401)
+    ]
     lines += [f"POST  /v1/static-export/jobs  {status}" for status in (202, 500, "-")]
     assert re.fullmatch("".join(rf"\d\d:\d\d:\d\d UTC  {line}  \d+ ms\n" for line in lines), log)
 
@@ -89,7 +109,9 @@ def test_its_options_limit_the_starts() -> None:
         (("--tls", "--ca-file", "{folder}/missing/ca.pem"), "missing/ca.pem"),
     ],
 )
-def test_what_it_cannot_start_with_is_reported(tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
+def test_what_it_cannot_start_with_is_reported(
+    tmp_path: Path, arguments: tuple[str, ...], error: str
+) -> None:
     (tmp_path / "bad.json").write_text('{"read_export": [{"stauts": 503}]}')
 
     with program(*(argument.format(folder=tmp_path) for argument in arguments)) as (process, _):
@@ -114,7 +136,9 @@ def test_the_command_that_it_prints_runs_the_action(
     monkeypatch.chdir(tmp_path)
     with program("--export-seconds", "0", *arguments) as (_, banner):
         command = banner[banner.index("\nINPUT_") : banner.index("\n\nMode export")]
-        ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False
+        )
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "status=completed\n" in ended.stdout

@@ -13,7 +13,9 @@ from admin_api_simulator.contract import DESCRIPTION
 from tests.simulator.client import call
 
 STARTS = ("/v1/static-export/jobs", "/v1/static-export/{projectId}/jobs")
-OPERATIONS = [found.ok() for found in schemathesis.openapi.from_path(DESCRIPTION).get_all_operations()]
+OPERATIONS = [
+    found.ok() for found in schemathesis.openapi.from_path(DESCRIPTION).get_all_operations()
+]
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +36,15 @@ def platform() -> Iterator[Simulator]:
 )
 @given(data=st.data())
 def test_every_response_is_as_described(
-    operation: schemathesis.APIOperation[Any, Any, Any, Any], data: st.DataObject, platform: Simulator
+    operation: schemathesis.APIOperation[Any, Any, Any, Any],
+    data: st.DataObject,
+    platform: Simulator,
 ) -> None:
     case = data.draw(operation.as_strategy())
 
-    case.call_and_validate(base_url=platform.base_url, headers={"Authorization": f"Bearer {platform.key}"})
+    case.call_and_validate(
+        base_url=platform.base_url, headers={"Authorization": f"Bearer {platform.key}"}
+    )
 
 
 @pytest.mark.parametrize("path", STARTS)

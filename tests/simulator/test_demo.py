@@ -19,7 +19,12 @@ LOCK = Path(__file__).parents[2] / "requirements" / "demo.txt"
 
 def test_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for constant, value in {"DEPLOY_SECONDS": 0.0, "EXPORT_SECONDS": 0.3, "AGENT_SECONDS": 0.1, "POLL_INTERVAL": "100ms"}.items():
+    for constant, value in {
+        "DEPLOY_SECONDS": 0.0,
+        "EXPORT_SECONDS": 0.3,
+        "AGENT_SECONDS": 0.1,
+        "POLL_INTERVAL": "100ms",
+    }.items():
         monkeypatch.setattr(demo, constant, value)
     out = io.StringIO()
 
@@ -78,12 +83,19 @@ def test_it_needs_only_the_packages_of_its_lock_file() -> None:
             pass
         print(*{name.partition(".")[0] for name in set(sys.modules) - before})
     """
-    ended = subprocess.run([sys.executable, "-I", "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-I", "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
     packages = importlib.metadata.packages_distributions()
-    used = {name.lower().replace("_", "-") for module in ended.stdout.split() for name in packages.get(module, ())} - {
-        "docs-platform-action"
-    }
+    used = {
+        name.lower().replace("_", "-")
+        for module in ended.stdout.split()
+        for name in packages.get(module, ())
+    } - {"docs-platform-action"}
     locked = set(re.findall(r"^([\w.-]+)==", LOCK.read_text(encoding="utf-8"), re.MULTILINE))
     assert {"aiohttp", "cmarkgfm", "requests"} <= used
     assert used - locked == set()

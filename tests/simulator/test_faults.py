@@ -15,27 +15,47 @@ from tests.simulator.client import FINISHED, JOBS, bundle_url, call, raw_exchang
 
 
 def test_turns_come_in_order_and_then_all_is_normal(platform: Simulator) -> None:
-    platform.script("read_export", Fault(status=503, headers={"Retry-After": "1"}), None, Fault(status=500))
+    platform.script(
+        "read_export", Fault(status=503, headers={"Retry-After": "1"}), None, Fault(status=500)
+    )
 
     responses = [call(platform, "GET", FINISHED) for _ in range(4)]
 
     assert [response.status_code for response in responses] == [503, 200, 500, 200]
-    assert (responses[0].headers["Retry-After"], responses[0].json()) == ("1", {"error": "Service Unavailable"})
+    assert (responses[0].headers["Retry-After"], responses[0].json()) == (
+        "1",
+        {"error": "Service Unavailable"},
+    )
     assert [request.status for request in platform.requests] == [503, 200, 500, 200]
 
 
 def test_a_domain_has_turns_of_its_own_in_every_operation(platform: Simulator) -> None:
-    for operation, status in (("start_export", 500), ("read_export", 501), ("make_bundle", 502), ("download", 503)):
+    for operation, status in (
+        ("start_export", 500),
+        ("read_export", 501),
+        ("make_bundle", 502),
+        ("download", 503),
+    ):
         platform.script(operation, Fault(status=status), domain="Bad.example.com")  # type: ignore[arg-type]
 
     seen = {}
     for domain in ("good.example.com", "bad.example.com"):
         platform.add_export_job(domain, domain=domain)
-        requested = (("POST", JOBS), ("GET", f"{JOBS}/{domain}"), ("POST", f"{JOBS}/{domain}/bundle"))
-        seen[domain] = [call(platform, method, path, json={"domain": domain}).status_code for method, path in requested]
+        requested = (
+            ("POST", JOBS),
+            ("GET", f"{JOBS}/{domain}"),
+            ("POST", f"{JOBS}/{domain}/bundle"),
+        )
+        seen[domain] = [
+            call(platform, method, path, json={"domain": domain}).status_code
+            for method, path in requested
+        ]
         seen[domain].append(requests.get(bundle_url(platform, domain), timeout=10).status_code)
 
-    assert seen == {"good.example.com": [202, 200, 200, 200], "bad.example.com": [500, 501, 502, 503]}
+    assert seen == {
+        "good.example.com": [202, 200, 200, 200],
+        "bad.example.com": [500, 501, 502, 503],
+    }
 
 
 @pytest.mark.parametrize(
@@ -48,7 +68,9 @@ def test_a_domain_has_turns_of_its_own_in_every_operation(platform: Simulator) -
         (Fault(drip_seconds=0.0001, json=[]), 200, "[]"),
     ],
 )
-def test_a_fault_replaces_the_response(platform: Simulator, fault: Fault, status: int, text: str) -> None:
+def test_a_fault_replaces_the_response(
+    platform: Simulator, fault: Fault, status: int, text: str
+) -> None:
     platform.script("read_export", fault)
 
     response = call(platform, "GET", FINISHED)
@@ -56,15 +78,24 @@ def test_a_fault_replaces_the_response(platform: Simulator, fault: Fault, status
     assert (response.status_code, response.text) == (status, text)
 
 
-def test_a_response_is_cut_in_its_headers_or_its_body_or_is_no_response_at_all(platform: Simulator) -> None:
+def test_a_response_is_cut_in_its_headers_or_its_body_or_is_no_response_at_all(
+    platform: Simulator,
+) -> None:
     cuts = (Fault(cut="in_headers"), Fault(cut="in_body"), Fault(cut="in_body", cut_after_bytes=3))
     platform.script("read_export", *cuts, Fault(raw=b"\x00SSH-2.0-x\r\n"))
 
     head, half, three, raw = (raw_exchange(platform) for _ in range(4))
 
     (length,) = re.findall(rb"Content-Length: (\d+)", half)
-    assert (head.startswith(b"HTTP/1.1 200 OK\r\n"), b"\r\n\r\n" in head, raw) == (True, False, b"\x00SSH-2.0-x\r\n")
-    assert [len(received.partition(b"\r\n\r\n")[2]) for received in (half, three)] == [int(length) // 2, 3]
+    assert (head.startswith(b"HTTP/1.1 200 OK\r\n"), b"\r\n\r\n" in head, raw) == (
+        True,
+        False,
+        b"\x00SSH-2.0-x\r\n",
+    )
+    assert [len(received.partition(b"\r\n\r\n")[2]) for received in (half, three)] == [
+        int(length) // 2,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("kept", [0, 100, 16_384, 40_000])
@@ -83,7 +114,9 @@ def test_a_chunked_body_can_be_cut_anywhere(platform: Simulator, kept: int) -> N
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
-def test_a_stalled_body_is_silent_on_an_open_connection(platform: Simulator, framing: Framing) -> None:
+def test_a_stalled_body_is_silent_on_an_open_connection(
+    platform: Simulator, framing: Framing
+) -> None:
     platform.script("download", Fault(stall_after_bytes=100, framing=framing))
     url = urlsplit(bundle_url(platform))
     connection = HTTPConnection(url.netloc, timeout=10)
@@ -100,7 +133,9 @@ def test_a_stalled_body_is_silent_on_an_open_connection(platform: Simulator, fra
 
 
 @pytest.mark.parametrize(("processed", "status"), [(False, 404), (True, 200)])
-def test_a_start_may_be_processed_although_its_response_is_lost(processed: bool, status: int) -> None:
+def test_a_start_may_be_processed_although_its_response_is_lost(
+    processed: bool, status: int
+) -> None:
     with Simulator(job_ids=["lost"], export_seconds=0) as platform:
         platform.script("start_export", Fault(cut="before_response", processed=processed))
 
@@ -110,13 +145,17 @@ def test_a_start_may_be_processed_although_its_response_is_lost(processed: bool,
         assert call(platform, "GET", f"{JOBS}/lost").status_code == status
 
 
-@pytest.mark.parametrize("fault", [Fault(delay_seconds=3600), Fault(drip_seconds=3600), Fault(stall_after_bytes=3)])
+@pytest.mark.parametrize(
+    "fault", [Fault(delay_seconds=3600), Fault(drip_seconds=3600), Fault(stall_after_bytes=3)]
+)
 def test_stopping_waits_for_no_fault(fault: Fault) -> None:
     platform = Simulator().start()
     platform.script_forever("read_export", fault)
     host, port = platform.base_url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
-        connection.sendall(f"GET {FINISHED} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {platform.key}\r\n\r\n".encode())
+        connection.sendall(
+            f"GET {FINISHED} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {platform.key}\r\n\r\n".encode()
+        )
         while not platform.count("read_export"):
             pass
 

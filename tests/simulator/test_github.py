@@ -16,49 +16,78 @@ def platform() -> Iterator[Simulator]:
         yield platform
 
 
-def get(platform: Simulator, path: str, *, repository: str = REPOSITORY, token: str | None = None) -> requests.Response:
+def get(
+    platform: Simulator, path: str, *, repository: str = REPOSITORY, token: str | None = None
+) -> requests.Response:
     headers = {"Authorization": f"Bearer {token or platform.token}"}
-    return requests.get(f"{platform.github_url}/repos/{repository}{path}", headers=headers, timeout=10)
+    return requests.get(
+        f"{platform.github_url}/repos/{repository}{path}", headers=headers, timeout=10
+    )
 
 
 def states(platform: Simulator, repository: str = REPOSITORY) -> list[tuple[str, str]]:
     """Return commit and state of each deployment, the newest first."""
     found: list[dict[str, Any]] = get(platform, "/deployments", repository=repository).json()
     paths = [(row["sha"], f"/deployments/{row['id']}/statuses?per_page=1") for row in found]
-    return [(commit[:1], get(platform, path, repository=repository).json()[0]["state"]) for commit, path in paths]
+    return [
+        (commit[:1], get(platform, path, repository=repository).json()[0]["state"])
+        for commit, path in paths
+    ]
 
 
-def test_a_success_makes_the_earlier_ones_of_its_environment_inactive_but_not_of_production(platform: Simulator) -> None:
+def test_a_success_makes_the_earlier_ones_of_its_environment_inactive_but_not_of_production(
+    platform: Simulator,
+) -> None:
     for environment in ("docs", "production"):
         for commit in (OLDER, COMMIT):
             platform.github.add(commit, environment=environment)
     platform.github.add(NEWER, environment="docs", seconds=3600)
 
-    assert states(platform) == [("3", "in_progress"), ("2", "success"), ("1", "success"), ("2", "success"), ("1", "inactive")]
+    assert states(platform) == [
+        ("3", "in_progress"),
+        ("2", "success"),
+        ("1", "success"),
+        ("2", "success"),
+        ("1", "inactive"),
+    ]
 
 
 def test_pages_and_environments_are_selected(platform: Simulator) -> None:
     for environment in ("docs", "preview", "docs"):
         platform.github.add(COMMIT, environment=environment)
 
-    found = [get(platform, f"/deployments?per_page=1&page={page}&environment=docs").json() for page in (1, 2, 3)]
+    found = [
+        get(platform, f"/deployments?per_page=1&page={page}&environment=docs").json()
+        for page in (1, 2, 3)
+    ]
 
     assert [[row["id"] for row in page] for page in found] == [[3], [1], []]
 
 
 def test_only_the_first_page_of_a_comparison_has_the_files(platform: Simulator) -> None:
-    first, second = (get(platform, f"/compare/{COMMIT}...{NEWER}?per_page=1&page={page}") for page in (1, 2))
+    first, second = (
+        get(platform, f"/compare/{COMMIT}...{NEWER}?per_page=1&page={page}") for page in (1, 2)
+    )
 
     assert (first.json()["status"], second.json()["status"]) == ("ahead", "ahead")
     assert len(second.content) < 1024 < 1024**2 < len(first.content)
     assert get(platform, f"/compare/{COMMIT}...{OLDER}").json()["status"] == "behind"
     assert get(platform, f"/compare/main...{NEWER}").status_code == 404
-    assert get(platform, f"/compare/main...{NEWER}", repository="demo/replaced").json()["status"] == "ahead"
+    assert (
+        get(platform, f"/compare/main...{NEWER}", repository="demo/replaced").json()["status"]
+        == "ahead"
+    )
 
 
 def test_another_token_or_address_is_refused_in_githubs_words(platform: Simulator) -> None:
-    assert get(platform, "/deployments", token="another").json()["message"] == "Bad credentials"  # not a secret
-    assert get(platform, "/deployments/7/statuses").json()["message"] == get(platform, "/pulls").json()["message"] == "Not Found"
+    assert (
+        get(platform, "/deployments", token="another").json()["message"] == "Bad credentials"
+    )  # not a secret
+    assert (
+        get(platform, "/deployments/7/statuses").json()["message"]
+        == get(platform, "/pulls").json()["message"]
+        == "Not Found"
+    )
 
 
 def test_the_demo_repositories_deploy_what_their_names_say(platform: Simulator) -> None:

@@ -20,13 +20,17 @@ SCENARIOS = re.findall(r"```json\n(.*?)```", REFERENCE, re.DOTALL)
 
 def section(title: str) -> str:
     """Return a section of the reference."""
-    return re.split(r"^## ", REFERENCE.partition(f"\n## {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    return re.split(
+        r"^## ", REFERENCE.partition(f"\n## {title}\n")[2], maxsplit=1, flags=re.MULTILINE
+    )[0]
 
 
 def first_cells(markdown: str) -> set[str]:
     """Return the words in code of the first cell of each row."""
     cells = re.findall(r"^\| (.*?) \|", markdown, re.MULTILINE)
-    return {word for cell in cells for code in re.findall(r"`(.*?)`", cell) for word in code.split()[:1]}
+    return {
+        word for cell in cells for code in re.findall(r"`(.*?)`", cell) for word in code.split()[:1]
+    }
 
 
 def options() -> set[str]:
@@ -34,10 +38,15 @@ def options() -> set[str]:
 
 
 def test_the_scenarios_on_the_page_are_good_ones() -> None:
-    assert all({operation for operation, _ in parse_scenario(example)} < set(OPERATIONS) for example in SCENARIOS)
+    assert all(
+        {operation for operation, _ in parse_scenario(example)} < set(OPERATIONS)
+        for example in SCENARIOS
+    )
 
 
-def test_the_tables_have_every_option_of_the_program_every_key_of_a_turn_and_every_operation() -> None:
+def test_the_tables_have_every_option_of_the_program_every_key_of_a_turn_and_every_operation() -> (
+    None
+):
     named = {"cut_after_bytes"}  # with `cut`
 
     assert {name for name in first_cells(section("Options")) if name.startswith("-")} == options()
@@ -45,7 +54,9 @@ def test_the_tables_have_every_option_of_the_program_every_key_of_a_turn_and_eve
     assert [operation for operation in OPERATIONS if f"`{operation}`" not in REFERENCE] == []
 
 
-def test_the_command_on_the_page_is_the_one_that_the_program_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_on_the_page_is_the_one_that_the_program_prints(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "executable", str(ROOT / ".venv-demo" / "bin" / "python"))
     with Simulator() as platform:

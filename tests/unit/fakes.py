@@ -34,11 +34,20 @@ AGENT_JOB: Mapping[str, object] = {
 
 
 def http_client(
-    transport: Transport, *, clock: Clock | None = None, proxies: Mapping[str, str] = NONE, secrets: Sequence[str] = (ADMIN_KEY,)
+    transport: Transport,
+    *,
+    clock: Clock | None = None,
+    proxies: Mapping[str, str] = NONE,
+    secrets: Sequence[str] = (ADMIN_KEY,),
 ) -> HttpClient:
     """Return a client for a transport, as in `main`."""
     redactor = Redactor(secrets)
-    return HttpClient(transport=transport, clock=clock or Clock(), proxies_for=lambda _url: proxies, redactor=redactor)
+    return HttpClient(
+        transport=transport,
+        clock=clock or Clock(),
+        proxies_for=lambda _url: proxies,
+        redactor=redactor,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +81,9 @@ class FakeTransport(VirtualTransport):
         response.status_code = answer.status
         response.headers.update(answer.headers)
         body = CutBody(answer.body) if answer.is_cut else io.BytesIO(answer.body)
-        response.raw = HTTPResponse(body, headers=answer.headers, status=answer.status, preload_content=False)
+        response.raw = HTTPResponse(
+            body, headers=answer.headers, status=answer.status, preload_content=False
+        )
         return response
 
 
@@ -105,6 +116,19 @@ class RecordedEvents:
         return lambda *args, **options: self.seen.append((name, *args, *options.values()))
 
 
-def context(clock: Clock, events: Any, *, api: Any = None, client: Any = None, outputs: Outputs | None = None) -> Context:
+def context(
+    clock: Clock,
+    events: Any,
+    *,
+    api: Any = None,
+    client: Any = None,
+    outputs: Outputs | None = None,
+) -> Context:
     """Return the context of a run with the parts that a test needs."""
-    return Context(clock=clock, client=client, api=api, outputs=outputs or Outputs(None, Redactor()), events=events)
+    return Context(
+        clock=clock,
+        client=client,
+        api=api,
+        outputs=outputs or Outputs(None, Redactor()),
+        events=events,
+    )

@@ -10,7 +10,9 @@ from docs_platform_action.job import QUEUE, ROOM, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, Bundle, ExportJob
 from tests.virtual_time import NOON
 
-LINK = Bundle(url="https://s.example.com/b", expires_at="later", expires=NOON + timedelta(minutes=5))
+LINK = Bundle(
+    url="https://s.example.com/b", expires_at="later", expires=NOON + timedelta(minutes=5)
+)
 
 
 def export(**known: Any) -> Job:
@@ -25,11 +27,16 @@ class TestReadings:
     @pytest.mark.parametrize(
         ("readings", "expected"),
         [
-            ([(12.0, "queued"), (20.0, "queued"), (30.0, "running"), (50.0, "completed")], [(QUEUE, 10, 30), (RUN, 30, None)]),
+            (
+                [(12.0, "queued"), (20.0, "queued"), (30.0, "running"), (50.0, "completed")],
+                [(QUEUE, 10, 30), (RUN, 30, None)],
+            ),
             ([(12.0, "queued"), (40.0, "completed")], [(QUEUE, 10, 12), (RUN, 12, None)]),
         ],
     )
-    def test_a_job_ran_since_the_first_reading_that_allows_it(self, readings: Any, expected: list[Any]) -> None:
+    def test_a_job_ran_since_the_first_reading_that_allows_it(
+        self, readings: Any, expected: list[Any]
+    ) -> None:
         job = export(started_at=10.0)
         for at, status in readings:
             job.record(ExportJob(status=status), at)
@@ -58,14 +65,20 @@ class TestReadings:
 
         assert (running.progress, running.pages, running.page_count) == (5.0, 3, None)
         assert (queued.progress, completed.page_count, export().status) == (None, 3, None)
-        known = [job.has_known_status for job in (running, export(), export(reading=ExportJob(status="odd")))]
+        known = [
+            job.has_known_status
+            for job in (running, export(), export(reading=ExportJob(status="odd")))
+        ]
         assert known == [True, True, False]
 
     @pytest.mark.parametrize(
-        ("status", "is_shown"), [("completed", True), ("archived", True), ("active", False), ("failed", False)]
+        ("status", "is_shown"),
+        [("completed", True), ("archived", True), ("active", False), ("failed", False)],
     )
     def test_a_pull_request_counts_only_at_a_good_end(self, status: str, is_shown: bool) -> None:
-        job = Job(mode=Mode.AGENT, reading=AgentJob(status=status, pr_link="https://git.example.com/7"))
+        job = Job(
+            mode=Mode.AGENT, reading=AgentJob(status=status, pr_link="https://git.example.com/7")
+        )
 
         assert (job.pr_link is not None) == is_shown
 
@@ -78,13 +91,24 @@ class TestReadings:
         job.end_phase(4.0)
 
         assert (phases(job), job.is_in(RUN)) == ([(RUN, 1.0, 3.0)], False)
-        assert (Phase(name="x", began_at=1.0).seconds(4.0), job.phases[0].seconds(9.0)) == (3.0, 2.0)
+        assert (Phase(name="x", began_at=1.0).seconds(4.0), job.phases[0].seconds(9.0)) == (
+            3.0,
+            2.0,
+        )
 
 
 class TestResult:
     def test_an_agent_job_has_its_own_fields_on_one_line_each(self) -> None:
-        known = {"repository": "r", "ref": "main", "model": "m", "created_at": "c", "archived_at": "a"}
-        reading = AgentJob(status="archived\n::error::x", pr_link="https://git.example.com/7", **known)
+        known = {
+            "repository": "r",
+            "ref": "main",
+            "model": "m",
+            "created_at": "c",
+            "archived_at": "a",
+        }
+        reading = AgentJob(
+            status="archived\n::error::x", pr_link="https://git.example.com/7", **known
+        )
 
         result = Job(mode=Mode.AGENT, project_id="p", reading=reading).result(0.0)
 

@@ -23,7 +23,9 @@ class Quiet(SignalHandler):
         self.is_ignoring = True
 
 
-def replaced_stdout(monkeypatch: pytest.MonkeyPatch, raw: io.RawIOBase | io.BufferedIOBase | None = None) -> io.TextIOWrapper:
+def replaced_stdout(
+    monkeypatch: pytest.MonkeyPatch, raw: io.RawIOBase | io.BufferedIOBase | None = None
+) -> io.TextIOWrapper:
     """Replace the process's output. A fixture cannot: pytest replaces it again before the test."""
     stream = io.TextIOWrapper(raw or io.BytesIO(), "ascii")  # type: ignore[arg-type, type-var]  # any binary stream
     monkeypatch.setattr(sys, "stdout", stream)
@@ -36,7 +38,9 @@ def written(stream: io.TextIOWrapper) -> str:
     return stream.buffer.getvalue().decode()
 
 
-def test_a_bug_outside_of_the_run_is_reported_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_outside_of_the_run_is_reported_without_a_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fail(*_given: object) -> int:
         raise LookupError("a secret \u2028")
 
@@ -49,7 +53,9 @@ def test_a_bug_outside_of_the_run_is_reported_without_a_trace(monkeypatch: pytes
     assert "secret" not in written(stdout)
 
 
-def test_a_log_that_cannot_be_flushed_does_not_change_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_cannot_be_flushed_does_not_change_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     full = replaced_stdout(monkeypatch, io.BufferedWriter(io.FileIO("/dev/full", "w")))
     monkeypatch.setattr(main, "run", lambda _environ, stream, *_given: stream.write("x") - 1)
 

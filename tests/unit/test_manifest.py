@@ -65,15 +65,23 @@ def line(path: bytes) -> bytes:
         (b"# 1 files\n" + line(b"a").upper(), 2),
         (b"# 1 files\n" + line(b"a").replace(b"  ", b" *"), 2),
         (b"# 1 files\n\\" + line(b"a"), 2),
-        *((b"# 1 files\n" + line(path), 2) for path in (b"../x", b"/x", b"a/../b", b"./x", b"a//b", b"a/", b"a\\b", b"-", b"")),
-        *((b"# 1 files\n" + line(path), 2) for path in (b"\xff", b"a\0b", b"a\x1bb", "a\x85b".encode(), b"a\rb")),
+        *(
+            (b"# 1 files\n" + line(path), 2)
+            for path in (b"../x", b"/x", b"a/../b", b"./x", b"a//b", b"a/", b"a\\b", b"-", b"")
+        ),
+        *(
+            (b"# 1 files\n" + line(path), 2)
+            for path in (b"\xff", b"a\0b", b"a\x1bb", "a\x85b".encode(), b"a\rb")
+        ),
         (b"# 1 files\n# text " + TEXT.hex().encode() + b"\n" + line(b"a.html"), 2),
         (b"# 1 files\n" + line(b"a") + b"# text " + TEXT.hex().encode() + b"\n", 3),
         (b"# 1 files\n" + line(b"a.html") + (b"# text " + TEXT.hex().encode() + b"\n") * 2, 4),
         (b"# 1 files\n" + line(b"a.html") + b"# a remark\n", 3),
     ],
 )
-def test_what_no_run_writes_is_refused_with_the_number_of_the_line(lines: bytes, number: int) -> None:
+def test_what_no_run_writes_is_refused_with_the_number_of_the_line(
+    lines: bytes, number: int
+) -> None:
     with pytest.raises(ValueError, match=rf"^line {number} "):
         read_manifest(lines)
 
@@ -85,7 +93,10 @@ def test_what_no_run_writes_is_refused_with_the_number_of_the_line(lines: bytes,
         (b"a \t\r\n\v\f b\n", b"a b "),
         (b"<p>a</p>\n\n  <p>b</p>", b"a b"),
         (b"a<!-- build 1 -->b<!-->c<!--->d<!-- x --!>e<!-- - -- > -->f<!-- no end", b"abcdef"),
-        (b"<SCRIPT src=x>var a = '<p>';</script >a<style>b</style>c<template><p>d</p></template>e<noscript>f</noscript>", b"ace"),
+        (
+            b"<SCRIPT src=x>var a = '<p>';</script >a<style>b</style>c<template><p>d</p></template>e<noscript>f</noscript>",
+            b"ace",
+        ),
         (b"a<scripts>b</scripts><style-guide>c</style-guide>", b"abc"),
         (b"a<script>b</scripty></script>c", b"ac"),
         (b"a<script>no end", b"a"),

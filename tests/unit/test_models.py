@@ -6,7 +6,15 @@ from datetime import UTC, datetime
 import pytest
 
 from docs_platform_action.errors import BadResponse
-from docs_platform_action.models import MAX_TEXT_LENGTH, AgentJob, Bundle, ExportJob, read_error, read_job_id, read_started
+from docs_platform_action.models import (
+    MAX_TEXT_LENGTH,
+    AgentJob,
+    Bundle,
+    ExportJob,
+    read_error,
+    read_job_id,
+    read_started,
+)
 from tests.unit.fakes import AGENT_JOB
 
 LINK = "https://s.example.com/b?sig=1"
@@ -40,16 +48,30 @@ class TestExports:
 
     @pytest.mark.parametrize(
         ("value", "expected"),
-        [(0, 0.0), (57.5, 57.5), (100, 100.0), *((bad, None) for bad in (-1, 100.1, True, "57", 1e999, None))],
+        [
+            (0, 0.0),
+            (57.5, 57.5),
+            (100, 100.0),
+            *((bad, None) for bad in (-1, 100.1, True, "57", 1e999, None)),
+        ],
     )
-    def test_progress_is_a_percentage_or_unknown(self, value: object, expected: float | None) -> None:
+    def test_progress_is_a_percentage_or_unknown(
+        self, value: object, expected: float | None
+    ) -> None:
         assert ExportJob.from_json({"status": "running", "progress": value}).progress == expected
 
     @pytest.mark.parametrize(
         ("value", "expected"),
-        [(0, 0), (412, 412), (3.0, 3), *((bad, None) for bad in (-1, 1.5, 2**53, True, "412", float("nan")))],
+        [
+            (0, 0),
+            (412, 412),
+            (3.0, 3),
+            *((bad, None) for bad in (-1, 1.5, 2**53, True, "412", float("nan"))),
+        ],
     )
-    def test_a_page_count_is_a_whole_number_or_unknown(self, value: object, expected: int | None) -> None:
+    def test_a_page_count_is_a_whole_number_or_unknown(
+        self, value: object, expected: int | None
+    ) -> None:
         assert ExportJob.from_json({"status": "running", "pageCount": value}).page_count == expected
 
 
@@ -58,7 +80,13 @@ class TestBundles:
         "url",
         [
             *(LINK, "HTTPS://s.example.com:8443", "https://me:pw@s.example.com/%zz"),
-            *("http://127.0.0.1:9000/b", "http://[::1]/b", "http://localhost/b", "http://LOCALHOST/b", "http://127.9.9.9/b"),
+            *(
+                "http://127.0.0.1:9000/b",
+                "http://[::1]/b",
+                "http://localhost/b",
+                "http://LOCALHOST/b",
+                "http://127.9.9.9/b",
+            ),
         ],
     )
     def test_a_link_is_https_or_to_this_machine(self, url: str) -> None:
@@ -67,10 +95,35 @@ class TestBundles:
     @pytest.mark.parametrize(
         "url",
         [
-            *("http://s.example.com/b", "ftp://s.example.com", "//s.example.com/b", "/b", "", "https://", "http://10.0.0.1/b"),
-            *(" https://s.example.com/b", "https://s.example.com/a b", "https://s.example.com/\x7f", "http://a.localhost/b"),
-            *("https://s.example.com:0/b", "https://s.example.com:65536/b", "https://s.example.com:x/", "https://[fe80::1/"),
-            *("https://evil\\@s.example.com/", "https://a%2eb/", "https://a|b/", "https://bad\ud800.example.com", None, 7),
+            *(
+                "http://s.example.com/b",
+                "ftp://s.example.com",
+                "//s.example.com/b",
+                "/b",
+                "",
+                "https://",
+                "http://10.0.0.1/b",
+            ),
+            *(
+                " https://s.example.com/b",
+                "https://s.example.com/a b",
+                "https://s.example.com/\x7f",
+                "http://a.localhost/b",
+            ),
+            *(
+                "https://s.example.com:0/b",
+                "https://s.example.com:65536/b",
+                "https://s.example.com:x/",
+                "https://[fe80::1/",
+            ),
+            *(
+                "https://evil\\@s.example.com/",
+                "https://a%2eb/",
+                "https://a|b/",
+                "https://bad\ud800.example.com",
+                None,
+                7,
+            ),
         ],
     )
     def test_any_other_or_ambiguous_link_is_refused(self, url: object) -> None:
@@ -88,16 +141,22 @@ class TestBundles:
             (True, None, None),
         ],
     )
-    def test_an_expiry_of_any_form_is_kept_and_read_if_possible(self, value: object, text: str | None, hour: int | None) -> None:
+    def test_an_expiry_of_any_form_is_kept_and_read_if_possible(
+        self, value: object, text: str | None, hour: int | None
+    ) -> None:
         found = Bundle.from_json({"bundleUrl": LINK, "expiresAt": value})
 
         assert found.expires_at == text
-        assert found.expires == (None if hour is None else datetime(2026, 5, 4, hour, 4, tzinfo=UTC))
+        assert found.expires == (
+            None if hour is None else datetime(2026, 5, 4, hour, 4, tzinfo=UTC)
+        )
 
 
 class TestAgentJobs:
     def test_all_fields_are_read_and_blanks_in_the_link_encoded(self) -> None:
-        assert AgentJob.from_json({**AGENT_JOB, "prLink": " https://git.example.com/docs pull/7 "}, "aj_1") == AgentJob(
+        assert AgentJob.from_json(
+            {**AGENT_JOB, "prLink": " https://git.example.com/docs pull/7 "}, "aj_1"
+        ) == AgentJob(
             status="completed",
             pr_link="https://git.example.com/docs%20pull/7",
             repository="https://git.example.com/docs.git",
@@ -107,7 +166,9 @@ class TestAgentJobs:
         )
 
     @pytest.mark.parametrize("link", ["javascript:alert(1)", "git.example.com/7", "https://[x", 7])
-    def test_a_link_that_cannot_be_used_is_absent_and_known_for_a_warning(self, link: object) -> None:
+    def test_a_link_that_cannot_be_used_is_absent_and_known_for_a_warning(
+        self, link: object
+    ) -> None:
         job = AgentJob.from_json({**AGENT_JOB, "prLink": link})
 
         assert (job.pr_link, job.unusable_pr_link) == (None, str(link))
@@ -119,7 +180,9 @@ class TestAgentJobs:
             *((7, "aj_7", False), ("", "a", False), (None, "a", False)),
         ],
     )
-    def test_the_job_of_another_id_is_refused(self, found: object, asked: str, is_other: bool) -> None:
+    def test_the_job_of_another_id_is_refused(
+        self, found: object, asked: str, is_other: bool
+    ) -> None:
         with pytest.raises(BadResponse) if is_other else nullcontext():
             AgentJob.from_json({**AGENT_JOB, "id": found}, asked)
 
@@ -130,7 +193,11 @@ class TestAgentJobs:
         assert (job.repository, job.ref) == (None, None)
 
     def test_it_has_ended_unless_it_is_active_or_unknown(self) -> None:
-        ended = [status for status in (*AgentJob.KNOWN_STATUSES, "odd") if AgentJob(status=status).has_ended]
+        ended = [
+            status
+            for status in (*AgentJob.KNOWN_STATUSES, "odd")
+            if AgentJob(status=status).has_ended
+        ]
 
         assert ended == ["completed", "archived", "failed"]
 
@@ -142,7 +209,10 @@ class TestAgentJobs:
         ({"message": " wait "}, "wait"),
         ({"msg": "a", "detail": "b"}, "a; b"),
         ({"error": {"message": "m", "code": 7}}, "m"),
-        ({"errors": [{"msg": "missing", "loc": ["body", "domain"]}, {"message": "x"}]}, "body.domain: missing; x"),
+        (
+            {"errors": [{"msg": "missing", "loc": ["body", "domain"]}, {"message": "x"}]},
+            "body.domain: missing; x",
+        ),
         ({"errors": {"domain": ["is taken", "is long"]}}, "domain: is taken; domain: is long"),
         ({"error": "Not Found", "message": "no such job"}, "no such job"),
         ({"error": "Not Found"}, "Not Found"),
@@ -152,5 +222,7 @@ class TestAgentJobs:
         ({"error": "x" * 2000}, "x" * MAX_TEXT_LENGTH),
     ],
 )
-def test_the_reason_of_an_error_is_found_wherever_it_stands(body: object, expected: str | None) -> None:
+def test_the_reason_of_an_error_is_found_wherever_it_stands(
+    body: object, expected: str | None
+) -> None:
     assert read_error(body) == expected

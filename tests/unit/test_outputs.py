@@ -50,7 +50,9 @@ class TestRunnersFile:
         assert parse_outputs(file.read_text()) == written
         assert file.read_text().count("jobId<<") == 1
 
-    def test_a_thread_that_knows_its_job_after_the_end_writes_nothing(self, outputs: Outputs, file: Path) -> None:
+    def test_a_thread_that_knows_its_job_after_the_end_writes_nothing(
+        self, outputs: Outputs, file: Path
+    ) -> None:
         write(outputs, export())
         before = file.read_text()
 
@@ -60,14 +62,18 @@ class TestRunnersFile:
 
     def test_a_value_is_one_line_and_a_message_without_the_key(self, outputs: Outputs) -> None:
         failure = JobFailed(f"no {ADMIN_KEY}", details=("at https://a.example/?secret.",))
-        written = write(outputs, export(reading=ExportJob(status="a\n::error::b\x85\ud800"), failure=failure))
+        written = write(
+            outputs, export(reading=ExportJob(status="a\n::error::b\x85\ud800"), failure=failure)
+        )
 
         assert written["status"] == "a ::error::b  "
         assert HIDDEN in written["results"]
         assert ADMIN_KEY not in written["results"]
         assert "secret" not in written["results"]
 
-    def test_a_job_id_that_does_not_fit_is_an_error_at_once(self, outputs: Outputs, file: Path) -> None:
+    def test_a_job_id_that_does_not_fit_is_an_error_at_once(
+        self, outputs: Outputs, file: Path
+    ) -> None:
         outputs.check()
         with files_of_at_most(100), pytest.raises(InternalError):
             outputs.write_job_id(export(job_id="x" * 200))
@@ -76,13 +82,22 @@ class TestRunnersFile:
 
 
 def test_masked_links_are_hidden_only_where_they_are_printed() -> None:
-    outputs, links = Outputs(None, Redactor()), ("https://t.example.com/b", 'https://t.example.com/b"ü')
-    jobs = [export(link=Bundle(url=link), masks_bundle_url=True) for link in links] + [export(link=Bundle(url=LINK))]
+    outputs, links = (
+        Outputs(None, Redactor()),
+        ("https://t.example.com/b", 'https://t.example.com/b"ü'),
+    )
+    jobs = [export(link=Bundle(url=link), masks_bundle_url=True) for link in links] + [
+        export(link=Bundle(url=LINK))
+    ]
 
     write(outputs, *jobs)
 
     assert [row["bundleUrl"] for row in json.loads(outputs.values["results"])] == [*links, LINK]
-    assert [row["bundleUrl"] for row in json.loads(outputs.printable["results"])] == [HIDDEN, HIDDEN, LINK]
+    assert [row["bundleUrl"] for row in json.loads(outputs.printable["results"])] == [
+        HIDDEN,
+        HIDDEN,
+        LINK,
+    ]
 
 
 class TestFileForAShell:
@@ -100,13 +115,20 @@ class TestFileForAShell:
         assert source(env_file, shell) == written
         assert (written["status"], env_file.stat().st_mode & 0o777) == (status, 0o600)
 
-    def test_a_value_that_no_program_could_be_started_with_is_not_exported(self, env_file: Path) -> None:
+    def test_a_value_that_no_program_could_be_started_with_is_not_exported(
+        self, env_file: Path
+    ) -> None:
         name = "jobId"
-        for length, is_exported in ((MAX_VARIABLE_BYTES - len(name) - 2, True), (MAX_VARIABLE_BYTES - len(name) - 1, False)):
+        for length, is_exported in (
+            (MAX_VARIABLE_BYTES - len(name) - 2, True),
+            (MAX_VARIABLE_BYTES - len(name) - 1, False),
+        ):
             write(Outputs(None, Redactor(), env_file=env_file), export(job_id="x" * length))
             assert (f"export {name}=" in env_file.read_text()) == is_exported
 
-    def test_one_that_cannot_be_written_at_the_end_fails_the_job_and_leaves_nothing(self, env_file: Path) -> None:
+    def test_one_that_cannot_be_written_at_the_end_fails_the_job_and_leaves_nothing(
+        self, env_file: Path
+    ) -> None:
         job = export()
         with files_of_at_most(10):
             write(Outputs(None, Redactor(), env_file=env_file), job)
@@ -114,8 +136,13 @@ class TestFileForAShell:
         assert isinstance(job.failure, InternalError)
         assert [*env_file.parent.iterdir()] == []
 
-    def test_one_that_cannot_be_written_does_not_replace_a_failure_and_is_told_apart(self, env_file: Path) -> None:
-        outputs, failure = Outputs(None, Redactor(), env_file=env_file), JobFailed("the export failed")
+    def test_one_that_cannot_be_written_does_not_replace_a_failure_and_is_told_apart(
+        self, env_file: Path
+    ) -> None:
+        outputs, failure = (
+            Outputs(None, Redactor(), env_file=env_file),
+            JobFailed("the export failed"),
+        )
         job = export(failure=failure)
         with files_of_at_most(10):
             write(outputs, job)

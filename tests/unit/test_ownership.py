@@ -19,22 +19,36 @@ def failing(number: int) -> Any:
     return fail
 
 
-@pytest.mark.parametrize(("process", "folder", "expected"), [(0, 1000, (1000, 7)), (0, 0, None), (1000, 1000, None)])
+@pytest.mark.parametrize(
+    ("process", "folder", "expected"), [(0, 1000, (1000, 7)), (0, 0, None), (1000, 1000, None)]
+)
 def test_only_root_gives_files_away_and_only_to_others(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, process: int, folder: int, expected: tuple[int, int] | None
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    process: int,
+    folder: int,
+    expected: tuple[int, int] | None,
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: process)
-    monkeypatch.setattr(Path, "stat", lambda _path: os.stat_result((0, 0, 0, 0, folder, 7, 0, 0, 0, 0)))
+    monkeypatch.setattr(
+        Path, "stat", lambda _path: os.stat_result((0, 0, 0, 0, folder, 7, 0, 0, 0, 0))
+    )
 
     owner = owner_of(tmp_path)
 
     assert (owner and (owner.uid, owner.gid)) == expected
 
 
-def test_a_link_is_not_followed_but_a_descriptor_is_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_link_is_not_followed_but_a_descriptor_is_its_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     called: list[tuple[object, ...]] = []
     monkeypatch.setattr(
-        os, "chown", lambda path, uid, gid, *, dir_fd, follow_symlinks: called.append((path, uid, gid, dir_fd, follow_symlinks))
+        os,
+        "chown",
+        lambda path, uid, gid, *, dir_fd, follow_symlinks: called.append(
+            (path, uid, gid, dir_fd, follow_symlinks)
+        ),
     )
 
     Owner(5, 6).chown(tmp_path, dir_fd=3)

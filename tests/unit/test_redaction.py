@@ -19,10 +19,16 @@ class TestKeys:
         assert Redactor([key]).has_key(f"x{encoded}x")
 
     def test_a_part_of_the_key_is_not(self) -> None:
-        assert Redactor([ADMIN_KEY]).hide(f"{ADMIN_KEY[:-1]} {ADMIN_KEY[1:]}") == f"{ADMIN_KEY[:-1]} {ADMIN_KEY[1:]}"
+        assert (
+            Redactor([ADMIN_KEY]).hide(f"{ADMIN_KEY[:-1]} {ADMIN_KEY[1:]}")
+            == f"{ADMIN_KEY[:-1]} {ADMIN_KEY[1:]}"
+        )
 
     def test_of_several_keys_the_longest_is_hidden_first(self) -> None:
-        assert Redactor(["abcdefgh", "abcdefghij", ""]).hide_key("abcdefghij abcdefgh") == f"{HIDDEN} {HIDDEN}"
+        assert (
+            Redactor(["abcdefgh", "abcdefghij", ""]).hide_key("abcdefghij abcdefgh")
+            == f"{HIDDEN} {HIDDEN}"
+        )
 
     def test_a_short_key_is_hidden_but_makes_no_job_unusable(self) -> None:
         redactor = Redactor(["1234567", "abcdefgh"])
@@ -56,7 +62,9 @@ def test_the_queries_of_addresses_are_cut_off(text: str, shown: str) -> None:
         ("kX9vT2bQ7mX", "kX9vT2bQ7mX"),
     ],
 )
-def test_the_signature_credential_and_token_of_a_link_are_hidden_as_whole_words(text: str, shown: str) -> None:
+def test_the_signature_credential_and_token_of_a_link_are_hidden_as_whole_words(
+    text: str, shown: str
+) -> None:
     redactor = Redactor()
     assert redactor.hide(text) == text
     redactor.add_link(LINK)

@@ -58,7 +58,9 @@ class FakeWork:
 
 
 @pytest.mark.parametrize("error", [LookupError("lost"), SystemExit(3)])
-def test_work_that_ends_returns_no_signal_and_its_error_is_raised(handler: SignalHandler, error: BaseException) -> None:
+def test_work_that_ends_returns_no_signal_and_its_error_is_raised(
+    handler: SignalHandler, error: BaseException
+) -> None:
     def fail() -> None:
         raise error
 
@@ -82,7 +84,9 @@ def assert_soon(event: threading.Event) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_stops_work_that_then_ends_by_itself(handler: SignalHandler, number: signal.Signals) -> None:
+def test_a_signal_stops_work_that_then_ends_by_itself(
+    handler: SignalHandler, number: signal.Signals
+) -> None:
     stopped = threading.Event()
     work = FakeWork(lambda: (receive(number), assert_soon(stopped))[0], on_stop=stopped.set)
 
@@ -91,9 +95,14 @@ def test_a_signal_stops_work_that_then_ends_by_itself(handler: SignalHandler, nu
 
 
 @pytest.mark.parametrize("is_blocked", [False, True])
-def test_work_that_does_not_stop_is_aborted_and_if_it_is_blocked_abandoned(handler: SignalHandler, is_blocked: bool) -> None:
+def test_work_that_does_not_stop_is_aborted_and_if_it_is_blocked_abandoned(
+    handler: SignalHandler, is_blocked: bool
+) -> None:
     aborted = threading.Event()
-    work = FakeWork(lambda: (receive(signal.SIGINT), assert_soon(aborted))[0], on_abort=nothing if is_blocked else aborted.set)
+    work = FakeWork(
+        lambda: (receive(signal.SIGINT), assert_soon(aborted))[0],
+        on_abort=nothing if is_blocked else aborted.set,
+    )
 
     assert handler.run(work) is signal.SIGINT
     assert work.asked == ["stop", "abort"]
@@ -121,7 +130,9 @@ class TestFinish:
         self, handler: SignalHandler, monkeypatch: pytest.MonkeyPatch, has_threads: bool
     ) -> None:
         if not has_threads:
-            monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+            monkeypatch.setattr(
+                threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread"))
+            )
 
         def fail() -> None:
             raise LookupError("lost")
@@ -153,7 +164,9 @@ class TestFinish:
 
 
 @pytest.mark.usefixtures("handler")
-@pytest.mark.parametrize(("seconds", "exits"), [(FORCE_EXIT_SECONDS - 0.1, []), (FORCE_EXIT_SECONDS + 0.1, [143])])
+@pytest.mark.parametrize(
+    ("seconds", "exits"), [(FORCE_EXIT_SECONDS - 0.1, []), (FORCE_EXIT_SECONDS + 0.1, [143])]
+)
 def test_only_a_late_second_signal_ends_the_process(
     clock: VirtualClock, monkeypatch: pytest.MonkeyPatch, seconds: float, exits: list[int]
 ) -> None:

@@ -25,7 +25,9 @@ class TestClean:
             ("müller 日本 😀 ", "müller 日本 😀"),
         ],
     )
-    def test_a_text_is_one_line_without_commands_and_invisible_characters(self, foreign: str, shown: str) -> None:
+    def test_a_text_is_one_line_without_commands_and_invisible_characters(
+        self, foreign: str, shown: str
+    ) -> None:
         assert text.clean(foreign) == shown
 
     @pytest.mark.parametrize(
@@ -105,22 +107,36 @@ class TestNumbers:
         assert text.format_bytes(count) == shown
 
     def test_counts(self) -> None:
-        assert [text.pluralize(count, "file") for count in (0, 1, 1904)] == ["0 files", "1 file", "1,904 files"]
+        assert [text.pluralize(count, "file") for count in (0, 1, 1904)] == [
+            "0 files",
+            "1 file",
+            "1,904 files",
+        ]
 
     def test_times_are_utc_and_have_no_date_on_the_same_day(self) -> None:
         tomorrow = NOON + timedelta(days=1)
 
-        assert (text.format_time(NOON, NOON), text.format_time(NOON)) == ("12:00 UTC", "2026-05-04 12:00 UTC")
+        assert (text.format_time(NOON, NOON), text.format_time(NOON)) == (
+            "12:00 UTC",
+            "2026-05-04 12:00 UTC",
+        )
         assert text.format_time(tomorrow, NOON) == "2026-05-05 12:00 UTC"
 
     @pytest.mark.parametrize(
-        ("seconds", "words"), [(3540, ("12:59 UTC", "59 min")), (0, ("expired", "12:00 UTC")), (-60, ("expired", "11:59 UTC"))]
+        ("seconds", "words"),
+        [
+            (3540, ("12:59 UTC", "59 min")),
+            (0, ("expired", "12:00 UTC")),
+            (-60, ("expired", "11:59 UTC")),
+        ],
     )
     def test_an_expiry_says_how_long_is_left(self, seconds: float, words: tuple[str, ...]) -> None:
         shown = text.format_expiry(NOON + timedelta(seconds=seconds), NOON)
 
         assert all(word in shown for word in words)
-        assert "2026-05-04" in text.format_expiry(NOON + timedelta(seconds=60), NOON, always_dated=True)
+        assert "2026-05-04" in text.format_expiry(
+            NOON + timedelta(seconds=60), NOON, always_dated=True
+        )
 
 
 class TestSentences:
@@ -134,7 +150,15 @@ class TestSentences:
         assert text.join_errors([str(number) for number in range(12)]).endswith("; 9; and 2 more")
 
     @pytest.mark.parametrize(
-        ("given", "shown"), [("a", "a."), ("a.", "a."), ("a…", "a…"), ('a "b."', 'a "b."'), ('a "b"', 'a "b".'), ("a!", "a!")]
+        ("given", "shown"),
+        [
+            ("a", "a."),
+            ("a.", "a."),
+            ("a…", "a…"),
+            ('a "b."', 'a "b."'),
+            ('a "b"', 'a "b".'),
+            ("a!", "a!"),
+        ],
     )
     def test_a_sentence_ends_once(self, given: str, shown: str) -> None:
         assert text.as_sentence(given) == shown

@@ -38,16 +38,30 @@ EXPORT: Final = {"domain": "docs.example.com"}
 COLLECT: Final = {"mode": "collect", "job_id": "export-finished"}
 SITE: Final = {**COLLECT, "site_path": "site"}
 PLAN: Final = {"site_path": "site", "compare_with": "published.manifest"}
-UNPACK: Final = {"mode": "unpack", "bundle_path": "notes.txt", "bundle_sha256": "0" * 64, "site_path": "site"}
+UNPACK: Final = {
+    "mode": "unpack",
+    "bundle_path": "notes.txt",
+    "bundle_sha256": "0" * 64,
+    "site_path": "site",
+}
 AGENT: Final = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-pull-request"}
 SEVERAL: Final = {"domain": "a.example.com\nb.example.com"}
 PROJECT: Final = {"project_id": "docs"}
 PROJECTS: Final = {"project_id": "a.example.com: 65\nb.example.com: 66"}
-HTML: Final[dict[str, Any]] = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
+HTML: Final[dict[str, Any]] = {
+    "body": "<!doctype html><title>Log in</title>",
+    "headers": {"Content-Type": "text/html"},
+}
 PROXY: Final = {"HTTPS_PROXY": "http://proxy.example.com:3128"}
 
 INPUTS: Final[tuple[Inputs, ...]] = (
-    *({"domain": ""}, {"admin_key": ""}, {**COLLECT, "job_id": ""}, {**AGENT, "project_id": ""}, {"mode": "import"}),
+    *(
+        {"domain": ""},
+        {"admin_key": ""},
+        {**COLLECT, "job_id": ""},
+        {**AGENT, "project_id": ""},
+        {"mode": "import"},
+    ),
     {"base_url": "api.example.com"},
     {"base_url": "https://münchen.example"},
     {"base_url": "https://user:pa55word@api.example.com"},
@@ -80,14 +94,26 @@ INPUTS: Final[tuple[Inputs, ...]] = (
         )
     ),
     *({"domain": "", "project_id": f"docs.example.com{rest}"} for rest in ("", ":", ":65")),
-    *({**PROJECTS}, {**PROJECT, **SEVERAL}, {"project_id": "A: 65"}, {**COLLECT, **PROJECTS, "domain": ""}),
+    *(
+        {**PROJECTS},
+        {**PROJECT, **SEVERAL},
+        {"project_id": "A: 65"},
+        {**COLLECT, **PROJECTS, "domain": ""},
+    ),
     *({**AGENT, "project_id": "A: 65"}, {**PROJECT, "min_pages": "100"}),
     {"commit": "main"},
     {**COLLECT, **SEVERAL},
     {**UNPACK, "bundle_path": "missing.tar.gz", "bundle_sha256": "sha256:0"},
     *({"export_version": "v1"}, {"min_pagse": "100"}),
-    *({"site_path": path} for path in ("../site", "a\nb", "$RUNNER_TEMP/site", ".\\site", "circle/site", "full", ".")),
-    *({"bundle_path": "notes.txt/bundle"}, {"bundle_path": "full"}, {"bundle_path": "out", "site_path": "out/site"}),
+    *(
+        {"site_path": path}
+        for path in ("../site", "a\nb", "$RUNNER_TEMP/site", ".\\site", "circle/site", "full", ".")
+    ),
+    *(
+        {"bundle_path": "notes.txt/bundle"},
+        {"bundle_path": "full"},
+        {"bundle_path": "out", "site_path": "out/site"},
+    ),
     {**SEVERAL, "site_path": "site"},
     {**COLLECT, "domain": "", "site_path": "{domain}"},
     *({"ca_bundle": "missing.pem"}, {"ca_bundle": "notes.txt"}),
@@ -114,18 +140,35 @@ START: Final = (
 )
 START_BY_PROJECT: Final = (
     Fault(status=403, json={}),
-    *(Fault(status=404, json={"error": text}) for text in ("no such endpoint", "project not found")),
+    *(
+        Fault(status=404, json={"error": text})
+        for text in ("no such endpoint", "project not found")
+    ),
     Fault(status=409, json={"error": "An export of this deployment is running.", "jobId": "se_9"}),
     Fault(status=409, json={}),
 )
 READ: Final = (
-    *(Fault(status=404), Fault(status=503, json={}), Fault(**HTML), Fault(json={"jobId": "export-finished"})),
-    *(Fault(body=b"[" * 2 * 1024**2), Fault(json={"status": "completed", "jobId": f"se_{ADMIN_KEY}"})),
+    *(
+        Fault(status=404),
+        Fault(status=503, json={}),
+        Fault(**HTML),
+        Fault(json={"jobId": "export-finished"}),
+    ),
+    *(
+        Fault(body=b"[" * 2 * 1024**2),
+        Fault(json={"status": "completed", "jobId": f"se_{ADMIN_KEY}"}),
+    ),
 )
 DOWNLOAD: Final = (
-    Fault(status=403, body="<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"),
+    Fault(
+        status=403,
+        body="<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>",
+    ),
     *(Fault(status=404), Fault(status=503), Fault(**HTML)),
-    *(Fault(status=302, headers={"Location": target}) for target in ("http://s.example.com/?secret=1", "/")),
+    *(
+        Fault(status=302, headers={"Location": target})
+        for target in ("http://s.example.com/?secret=1", "/")
+    ),
 )
 TROUBLES: Final[tuple[tuple[OSError, Mapping[str, str]], ...]] = (
     (ConnectionRefusedError(), {}),
@@ -138,12 +181,26 @@ Groups = dict[tuple[str, str], dict[str, dict[str, str]]]
 """Details by fact, by cause and remedy."""
 
 VARIABLE: Final = (
-    *("(?<=looks like ).*", "(?<=cannot be read: ).*", "(?<=is not a bundle: ).*", "(?<=compressed with ).*?(?=[.])"),
-    *("'[^']*'", "^The (?:name of entry|target of symbolic link)", "(?<=bytes )[0-9a-f ]+", "(?<= is a )[a-z ]+(?=,)"),
+    *(
+        "(?<=looks like ).*",
+        "(?<=cannot be read: ).*",
+        "(?<=is not a bundle: ).*",
+        "(?<=compressed with ).*?(?=[.])",
+    ),
+    *(
+        "'[^']*'",
+        "^The (?:name of entry|target of symbolic link)",
+        "(?<=bytes )[0-9a-f ]+",
+        "(?<= is a )[a-z ]+(?=,)",
+    ),
 )
 """What differs between errors of a kind: names, bytes, kinds of files, and what a library or the storage says."""
 
-UNTRUSTED: Final = {10: "certificate has expired", 62: "Hostname mismatch", 18: "self-signed certificate"}
+UNTRUSTED: Final = {
+    10: "certificate has expired",
+    62: "Hostname mismatch",
+    18: "self-signed certificate",
+}
 
 
 class Runs:
@@ -175,7 +232,9 @@ class Runs:
         plan(platform.simulator)
         return self.failure_on(platform, inputs, env)
 
-    def failure_on(self, platform: Platform, inputs: Inputs, env: Mapping[str, str] | None = None) -> ActionError:
+    def failure_on(
+        self, platform: Platform, inputs: Inputs, env: Mapping[str, str] | None = None
+    ) -> ActionError:
         """Return why a run failed, the last job if it has several."""
         with mock.patch.object(main, "annotate_failures") as annotate:
             self._action.run(platform, env=env, **inputs)
@@ -192,19 +251,35 @@ FILE: Final = Path(__file__).with_name("errors.md")
 
 def page() -> str:
     """Return the page."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a longer path would be shortened in the texts
+    with tempfile.TemporaryDirectory(
+        dir="/tmp"
+    ) as folder:  # a longer path would be shortened in the texts
         workspace = Path(folder, "workspace")
         workspace.mkdir()
         errors = [*_errors(Runs(workspace))]
-    by_reason: dict[str, Groups] = {kind.failure_reason: {} for kind in ActionError.__subclasses__()}
+    by_reason: dict[str, Groups] = {
+        kind.failure_reason: {} for kind in ActionError.__subclasses__()
+    }
     for error in errors:
         group = by_reason[error.failure_reason].setdefault((error.cause, error.remedy), {})
         details = group.setdefault(_shown(error.summary, folder), {})
         for detail in error.details:
             details.setdefault(_without_names(detail), _shown(detail, folder))
-    lines = [line for reason, groups in by_reason.items() for line in (f"\n## `{reason}`\n", "~~~text", *_lines(groups), "~~~")]
+    lines = [
+        line
+        for reason, groups in by_reason.items()
+        for line in (f"\n## `{reason}`\n", "~~~text", *_lines(groups), "~~~")
+    ]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    return "\n".join([_INTRODUCTION, *_network(), *_each_once(lines), f"\nSHA-256 of all lines in full: `{digest}`", ""])
+    return "\n".join(
+        [
+            _INTRODUCTION,
+            *_network(),
+            *_each_once(lines),
+            f"\nSHA-256 of all lines in full: `{digest}`",
+            "",
+        ]
+    )
 
 
 _INTRODUCTION: Final = """\
@@ -234,13 +309,21 @@ def _each_once(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         indentation, text = re.fullmatch(r"(\s*)(.*?)\s*", line).groups()
         sentences = re.split(r"(?<=\.) (?=[A-Z`])|(?<=^Invalid input) ", text)
-        known = [re.sub(r'for \S+ s|"[^"]*"|https:\S+|se_\w+|export-finished', "", sentence) for sentence in sentences]
-        is_known = [(len(key.split()) > 3 or key == "Invalid input") and key in seen for key in known]
+        known = [
+            re.sub(r'for \S+ s|"[^"]*"|https:\S+|se_\w+|export-finished', "", sentence)
+            for sentence in sentences
+        ]
+        is_known = [
+            (len(key.split()) > 3 or key == "Invalid input") and key in seen for key in known
+        ]
         seen.update(known)
         if all(is_known):
             yield f"{indentation}{' '.join(text.split()[:2])}…"
         elif any(is_known):
-            parts = ["…" if known else sentence for sentence, known in zip(sentences, is_known, strict=True)]
+            parts = [
+                "…" if known else sentence
+                for sentence, known in zip(sentences, is_known, strict=True)
+            ]
             yield indentation + " ".join(parts).replace("… ", "…")
         else:
             yield line
@@ -266,7 +349,12 @@ def _errors(runs: Runs) -> Iterator[ActionError]:
 
 def _of_github(runs: Runs) -> Iterator[ActionError]:
     """Yield why a run did not find its commit: by what is deployed, and by GitHub's responses."""
-    inputs = {**EXPORT, "commit": COMMIT, "github_token": DEFAULT_TOKEN, "deployment_creator": CREATOR}
+    inputs = {
+        **EXPORT,
+        "commit": COMMIT,
+        "github_token": DEFAULT_TOKEN,
+        "deployment_creator": CREATOR,
+    }
     deployments: tuple[Sequence[tuple[str, Mapping[str, Any]]], ...] = (
         [(OLDER, {}), (COMMIT, {"ends_as": "failure"})],
         [(OLDER, {}), (COMMIT, {"seconds": 9999})],
@@ -277,7 +365,9 @@ def _of_github(runs: Runs) -> Iterator[ActionError]:
     )
     for made in deployments:
 
-        def plan(simulator: Simulator, made: Sequence[tuple[str, Mapping[str, Any]]] = made) -> None:
+        def plan(
+            simulator: Simulator, made: Sequence[tuple[str, Mapping[str, Any]]] = made
+        ) -> None:
             for commit, options in made:
                 simulator.github.add(commit, **options)
 
@@ -299,24 +389,37 @@ def _same_deployment(simulator: Simulator) -> None:
 
 def _of_the_api(runs: Runs) -> Iterator[ActionError]:
     yield from (runs.faulty("start_export", fault, EXPORT) for fault in START)
-    yield from (runs.faulty("start_export", fault, {**PROJECT, "domain": ""}) for fault in START_BY_PROJECT)
+    yield from (
+        runs.faulty("start_export", fault, {**PROJECT, "domain": ""}) for fault in START_BY_PROJECT
+    )
     yield from (runs.faulty("read_export", fault, COLLECT) for fault in READ)
     yield runs.faulty("make_bundle", Fault(status=403, json={"error": "no"}), COLLECT)
-    yield runs.faulty("read_export", Fault(status=404, json={"error": "not in this project"}), {**COLLECT, **PROJECT})
+    yield runs.faulty(
+        "read_export",
+        Fault(status=404, json={"error": "not in this project"}),
+        {**COLLECT, **PROJECT},
+    )
     yield runs.faulty("read_export", Fault(json={"status": "completed"}), {**COLLECT, **PROJECT})
-    yield from (runs.faulty("read_agent_job", fault, AGENT) for fault in (Fault(status=403, json={}), Fault(status=404)))
     yield from (
-        runs.faulty("make_bundle", fault, COLLECT) for fault in (Fault(status=202), Fault(status=409, json={}), Fault(json={}))
+        runs.faulty("read_agent_job", fault, AGENT)
+        for fault in (Fault(status=403, json={}), Fault(status=404))
+    )
+    yield from (
+        runs.faulty("make_bundle", fault, COLLECT)
+        for fault in (Fault(status=202), Fault(status=409, json={}), Fault(json={}))
     )
     yield runs.failure({**EXPORT, "base_url": "https://api.example.com/v1"})
     yield runs.failure(
-        {**EXPORT, **SEVERAL}, lambda simulator: simulator.script_forever("start_export", Fault(json={"jobId": "se_1"}))
+        {**EXPORT, **SEVERAL},
+        lambda simulator: simulator.script_forever("start_export", Fault(json={"jobId": "se_1"})),
     )
     yield runs.failure({**EXPORT, **SEVERAL}, _same_deployment)
     for later in (Fault(status=404), Fault(status=403, **HTML)):
         yield runs.failure(
             EXPORT,
-            lambda simulator, later=later: simulator.script_forever("read_export", later, after=[None]),
+            lambda simulator, later=later: simulator.script_forever(
+                "read_export", later, after=[None]
+            ),
             export_seconds=3600,
         )
     yield runs.faulty("make_bundle", Fault(status=404), COLLECT)
@@ -329,7 +432,9 @@ def _of_the_api(runs: Runs) -> Iterator[ActionError]:
         yield runs.failure(COLLECT, trouble=lambda _sent, error=untrusted: error)
     with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError):
         no_threads = runs.failure_on("https://127.0.0.1:9", COLLECT)
-    details = [re.sub(r"for \S+ s", "for 0.5 s", detail) for detail in no_threads.details]  # it ran on a real clock
+    details = [
+        re.sub(r"for \S+ s", "for 0.5 s", detail) for detail in no_threads.details
+    ]  # it ran on a real clock
     yield no_threads.with_details(*details)
 
 
@@ -340,31 +445,48 @@ def _of_jobs(runs: Runs) -> Iterator[ActionError]:
     def agent(**reading: object) -> Callable[[Simulator], None]:
         return lambda simulator: simulator.override("read_agent_job", reading)
 
-    yield runs.failure(EXPORT, lambda simulator: simulator.plan_export("docs.example.com", ExportPlan(error="no theme")))
+    yield runs.failure(
+        EXPORT,
+        lambda simulator: simulator.plan_export("docs.example.com", ExportPlan(error="no theme")),
+    )
     yield runs.failure(COLLECT, reading(status="failed"))
     yield runs.failure({**COLLECT, "min_pages": "99"})
     yield runs.failure({**COLLECT, "min_pages": "99"}, reading(status="completed"))
     yield runs.failure({**SITE, "min_pages": "99"}, reading(status="completed"))
     yield runs.failure({**COLLECT, **PLAN, "max_removed": "10%"})
-    for status in ({"status": "running", "progress": 99.9, "pageCount": 1412}, {"status": "polishing"}):
+    for status in (
+        {"status": "running", "progress": 99.9, "pageCount": 1412},
+        {"status": "polishing"},
+    ):
         yield runs.failure({**COLLECT, "timeout": "10m"}, reading(**status))
-    yield runs.faulty("read_export", Fault(status=503, json={}), {**COLLECT, "timeout": "10m", "outage_tolerance": "1h"})
+    yield runs.faulty(
+        "read_export",
+        Fault(status=503, json={}),
+        {**COLLECT, "timeout": "10m", "outage_tolerance": "1h"},
+    )
     yield runs.failure({**EXPORT, **SEVERAL}, key="another-key")
     yield runs.failure(AGENT, agent(status="failed"))
     yield runs.failure({**AGENT, "require_pr": "true"}, agent(status="completed"))
-    yield runs.failure({**AGENT, "require_pr": "true"}, agent(status="completed", prLink="an example"))
+    yield runs.failure(
+        {**AGENT, "require_pr": "true"}, agent(status="completed", prLink="an example")
+    )
     yield runs.failure(AGENT, agent(status="completed", id="another"))
 
 
 def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
     yield from (runs.faulty("download", fault, SITE) for fault in DOWNLOAD)
     yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in ARCHIVES.values())
-    yield runs.failure(SITE, trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError())
+    yield runs.failure(
+        SITE,
+        trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError(),
+    )
     yield runs.failure(UNPACK)
     yield runs.failure({**UNPACK, "bundle_sha256": hashlib.sha256(b"").hexdigest()})
     archive = runs.workspace / "gone.tar.gz"
     archive.touch()
-    with mock.patch.object(Outputs, "check", side_effect=archive.unlink):  # after the inputs are read
+    with mock.patch.object(
+        Outputs, "check", side_effect=archive.unlink
+    ):  # after the inputs are read
         yield runs.failure({**UNPACK, "bundle_path": archive.name})
     with mock.patch.object(Pipe, "start", side_effect=RuntimeError):
         yield runs.failure(SITE)
@@ -377,7 +499,9 @@ def _of_the_system(runs: Runs) -> Iterator[ActionError]:
     for number in (errno.ENOSPC, errno.EIO, errno.EEXIST, errno.EACCES):
         with (
             mock.patch.object(staging, "write_all", side_effect=failing(number)),
-            mock.patch.object(staging.Staged, "__exit__", return_value=None),  # the part is still there
+            mock.patch.object(
+                staging.Staged, "__exit__", return_value=None
+            ),  # the part is still there
         ):
             yield runs.failure({**COLLECT, "bundle_path": f"{number}.tar.gz"})
     with mock.patch.object(paths.tempfile, "TemporaryFile", side_effect=failing(errno.EROFS)):
@@ -391,11 +515,17 @@ def _of_the_system(runs: Runs) -> Iterator[ActionError]:
         except ActionError as error:
             yield error
     bug = internal_error(KeyError())
-    yield bug.with_details(re.sub(r"action \S+, Python \S+", "action 1.2.3, Python 3.13.0.", bug.details[0]))
+    yield bug.with_details(
+        re.sub(r"action \S+, Python \S+", "action 1.2.3, Python 3.13.0.", bug.details[0])
+    )
 
 
 def _cancelled() -> Iterator[ActionError]:
-    for known, is_unconfirmed in (({}, False), ({"began_at": 100.0, "job_id": "se_1"}, False), ({"began_at": 100.0}, True)):
+    for known, is_unconfirmed in (
+        ({}, False),
+        ({"began_at": 100.0, "job_id": "se_1"}, False),
+        ({"began_at": 100.0}, True),
+    ):
         job = Job(mode="export", **known)
         job.cancel("SIGTERM", 131.0, is_start_unconfirmed=is_unconfirmed)
         if job.failure is not None:
@@ -403,4 +533,6 @@ def _cancelled() -> Iterator[ActionError]:
 
 
 def test_the_page_has_the_sentences_of_the_package() -> None:
-    assert FILE.read_text(encoding="utf-8") == page(), "read the difference that `make wording` makes"
+    assert FILE.read_text(encoding="utf-8") == page(), (
+        "read the difference that `make wording` makes"
+    )

@@ -66,9 +66,17 @@ RUNS: Final = {
         options={"export_seconds": 60, "job_ids": ["se_1"]},
         with_summary=True,
     ),
-    "The platform and the storage have an outage": Run(inputs=SITE, plan=_troubled, options={"asset_bytes": 2 * 1024**2}),
+    "The platform and the storage have an outage": Run(
+        inputs=SITE, plan=_troubled, options={"asset_bytes": 2 * 1024**2}
+    ),
     "A merged commit, without waiting": Run(
-        inputs={**EXPORT, "commit": COMMIT, "github-token": DEFAULT_TOKEN, "deployment-creator": CREATOR, "wait": "false"},
+        inputs={
+            **EXPORT,
+            "commit": COMMIT,
+            "github-token": DEFAULT_TOKEN,
+            "deployment-creator": CREATOR,
+            "wait": "false",
+        },
         plan=_deployed,
         options={"job_ids": ["se_1"]},
     ),
@@ -94,11 +102,19 @@ RUNS: Final = {
         inputs={"project-id": "A: guides\nB: busy\nC: docs\nD: api"},
         options={"export_seconds": 100, "start_quota": StartQuota(starts=2, hour_seconds=200)},
     ),
-    "The export fails": Run(inputs={"domain": "failing.example.com"}, options={"export_seconds": 20, "job_ids": ["se_1"]}),
+    "The export fails": Run(
+        inputs={"domain": "failing.example.com"},
+        options={"export_seconds": 20, "job_ids": ["se_1"]},
+    ),
     "Several domains": Run(inputs=SEVERAL, options={"export_seconds": 60, "job_ids": ["se_1"]}),
-    "A pull request": Run(inputs={**AGENT, "job-id": "agent-pull-request"}, options={"agent_seconds": 40}, with_summary=True),
+    "A pull request": Run(
+        inputs={**AGENT, "job-id": "agent-pull-request"},
+        options={"agent_seconds": 40},
+        with_summary=True,
+    ),
     "An archived agent job, and a warning": Run(
-        inputs={**AGENT, "job-id": "agent-archived", "site-path": "site"}, options={"agent_seconds": 40}
+        inputs={**AGENT, "job-id": "agent-archived", "site-path": "site"},
+        options={"agent_seconds": 40},
     ),
 }
 
@@ -108,7 +124,12 @@ FILE: Final = Path(__file__).with_name("runs.md")
 
 def page() -> str:
     """Return the page."""
-    return "\n".join([_INTRODUCTION, *(f"## {title}\n\n~~~text\n{_shown(run)}~~~\n" for title, run in RUNS.items())])
+    return "\n".join(
+        [
+            _INTRODUCTION,
+            *(f"## {title}\n\n~~~text\n{_shown(run)}~~~\n" for title, run in RUNS.items()),
+        ]
+    )
 
 
 _INTRODUCTION: Final = """\
@@ -119,18 +140,26 @@ Whole runs: the log and, for some, the job summary. Written by `make wording`.
 
 
 def _shown(run: Run) -> str:
-    platform = VirtualPlatform(VirtualClock(), archive="tar", **run.options)  # a compressed size depends on zlib's version
+    platform = VirtualPlatform(
+        VirtualClock(), archive="tar", **run.options
+    )  # a compressed size depends on zlib's version
     run.plan(platform.simulator)
     files: Mapping[str, bytes] = {}
     if run.change is not None:
         published = run_virtually(platform, {**SITE, "manifest-path": MANIFEST})
         files = {MANIFEST: published.left[MANIFEST]}
         platform.simulator.plan_export("docs.example.com", ExportPlan(change=run.change))
-    ended = run_virtually(platform, {"poll-interval": "45s", "max-poll-interval": "45s", **run.inputs}, files=files)
-    summary = re.sub(r"---\n(?:.*\n)+?---\n", "…\n", ended.summary)  # without the colors of the timeline
+    ended = run_virtually(
+        platform, {"poll-interval": "45s", "max-poll-interval": "45s", **run.inputs}, files=files
+    )
+    summary = re.sub(
+        r"---\n(?:.*\n)+?---\n", "…\n", ended.summary
+    )  # without the colors of the timeline
     log = re.sub("(?m)^::add-mask::.*\n", "", ended.stdout)  # which the runner does not show
     return f"{log}\n{summary}" if run.with_summary else log
 
 
 def test_the_page_has_the_sentences_of_the_package() -> None:
-    assert FILE.read_text(encoding="utf-8") == page(), "read the difference that `make wording` makes"
+    assert FILE.read_text(encoding="utf-8") == page(), (
+        "read the difference that `make wording` makes"
+    )

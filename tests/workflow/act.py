@@ -49,7 +49,9 @@ class Act:
     The name of each workflow gets a prefix, so that the same one can run for several tests at once.
     """
 
-    def __init__(self, *, folder: Path, workflows: Mapping[str, str], image: str, actions: Mapping[str, Path]) -> None:
+    def __init__(
+        self, *, folder: Path, workflows: Mapping[str, str], image: str, actions: Mapping[str, Path]
+    ) -> None:
         self._home = folder / "home"
         self.repository = folder / "docs"
         self._actions = actions
@@ -57,7 +59,9 @@ class Act:
         own = f"{TEST_RUN}-{uuid.uuid4().hex[:4]}"
         for name, text in workflows.items():
             named = NAME.sub(rf"\g<0>{own} ", text) if NAME.search(text) else f"name: {own}\n{text}"
-            (self.repository / ".github" / "workflows" / name).write_text(DEPLOYMENT.sub("", named), encoding="utf-8")
+            (self.repository / ".github" / "workflows" / name).write_text(
+                DEPLOYMENT.sub("", named), encoding="utf-8"
+            )
         self._home.mkdir()
         (self._home / ".gitconfig").write_text(GIT_SETTINGS)
         # without a settings file act asks on its first run which image to use
@@ -69,7 +73,9 @@ class Act:
         self.git("commit", "--quiet", "--message=The documentation and how it is published")
 
     def git(self, *arguments: str) -> str:
-        return subprocess.check_output(["git", *arguments], cwd=self.repository, env=self._env(), text=True, timeout=60)
+        return subprocess.check_output(
+            ["git", *arguments], cwd=self.repository, env=self._env(), text=True, timeout=60
+        )
 
     @property
     def commit(self) -> str:
@@ -101,9 +107,17 @@ class Act:
                 "DOCS_DEPLOYMENT_CREATOR": CREATOR,
                 **(variables or {}),
             },
-            "--secret": {"DOCS_ADMIN_KEY": platform.key, "GITHUB_TOKEN": platform.token, **(secrets or {})},
+            "--secret": {
+                "DOCS_ADMIN_KEY": platform.key,
+                "GITHUB_TOKEN": platform.token,
+                **(secrets or {}),
+            },
             "--input": inputs or {},
-            "--env": {"GITHUB_API_URL": platform.github_url, "ARTIFACTS": f"{TEST_RUN}-{port}", **(environment or {})},
+            "--env": {
+                "GITHUB_API_URL": platform.github_url,
+                "ARTIFACTS": f"{TEST_RUN}-{port}",
+                **(environment or {}),
+            },
             "--local-repository": self._actions,
         }
         event_file = self._home / "event.json"
@@ -132,5 +146,9 @@ class Act:
         return WorkflowRun(succeeded=done.returncode == 0, log=without_key(done.stdout))
 
     def _env(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "DOCKER_HOST", "DOCKER_BUILDKIT", "TMPDIR") if name in os.environ}
+        kept = {
+            name: os.environ[name]
+            for name in ("PATH", "DOCKER_HOST", "DOCKER_BUILDKIT", "TMPDIR")
+            if name in os.environ
+        }
         return {**kept, "HOME": str(self._home), "GIT_CONFIG_NOSYSTEM": "1", "LANG": "C.UTF-8"}

@@ -21,7 +21,12 @@ DISCOVERY = {
         "kind": "APIResourceList",
         "groupVersion": "v1",
         "resources": [
-            {"name": name, "kind": kind, "namespaced": True, "verbs": ["create", "get", "list", "patch", "update"]}
+            {
+                "name": name,
+                "kind": kind,
+                "namespaced": True,
+                "verbs": ["create", "get", "list", "patch", "update"],
+            }
             for name, kind in KINDS.items()
         ],
     },
@@ -84,13 +89,22 @@ class Cluster:
         body = _read(request.get_data()) if request.content_length else {}
         if name is None and request.method == "GET":
             # Helm 4 waits with a watch; it reads the list if that is refused
-            return _failure(405, "MethodNotAllowed") if "watch" in request.args else (200, self._list(kind, namespace, request))
+            return (
+                _failure(405, "MethodNotAllowed")
+                if "watch" in request.args
+                else (200, self._list(kind, namespace, request))
+            )
         key = (kind, namespace, name or body["metadata"]["name"])
         old = self.objects.get(key)
         if request.method == "POST" or (request.method == "PATCH" and old is None):
             # server-side apply, which Helm 4 uses, creates what is missing
             metadata = {**body["metadata"], "namespace": namespace}
-            self.objects[key] = {"apiVersion": "v1", "kind": KINDS[kind], **body, "metadata": metadata}
+            self.objects[key] = {
+                "apiVersion": "v1",
+                "kind": KINDS[kind],
+                **body,
+                "metadata": metadata,
+            }
             return 201, self.objects[key]
         if old is None:
             return _failure(404, "NotFound")
@@ -99,11 +113,14 @@ class Cluster:
         return 200, self.objects[key]
 
     def _list(self, kind: str, namespace: str, request: Request) -> Json:
-        wanted = dict(part.split("=") for part in request.args.get("labelSelector", "").split(",") if part)
+        wanted = dict(
+            part.split("=") for part in request.args.get("labelSelector", "").split(",") if part
+        )
         items = [
             found
             for (of_kind, of_namespace, _), found in self.objects.items()
-            if (of_kind, of_namespace) == (kind, namespace) and wanted.items() <= found["metadata"].get("labels", {}).items()
+            if (of_kind, of_namespace) == (kind, namespace)
+            and wanted.items() <= found["metadata"].get("labels", {}).items()
         ]
         return {"kind": f"{KINDS[kind]}List", "apiVersion": "v1", "metadata": {}, "items": items}
 
@@ -131,8 +148,13 @@ def _read(body: bytes) -> Json:
     secret = _fields(_fields(body.removeprefix(PROTOCOL_BUFFERS))[2][0])
     metadata = _fields(secret[1][0])
     return {
-        "metadata": {"name": metadata[1][0].decode(), "labels": {k.decode(): v.decode() for k, v in _pairs(metadata[11])}},
-        "data": {name.decode(): base64.b64encode(value).decode() for name, value in _pairs(secret[2])},
+        "metadata": {
+            "name": metadata[1][0].decode(),
+            "labels": {k.decode(): v.decode() for k, v in _pairs(metadata[11])},
+        },
+        "data": {
+            name.decode(): base64.b64encode(value).decode() for name, value in _pairs(secret[2])
+        },
         "type": secret[3][0].decode(),
     }
 
@@ -163,9 +185,19 @@ def _number(rest: Iterator[int]) -> int | None:
 
 
 def _failure(code: int, reason: str) -> tuple[int, Json]:
-    return code, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": reason}
+    return code, {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": code,
+        "reason": reason,
+        "message": reason,
+    }
 
 
 def _merged(old: Json, patch: Json) -> Json:
-    changed = {name: _merged(old.get(name) or {}, new) if isinstance(new, dict) else new for name, new in patch.items()}
+    changed = {
+        name: _merged(old.get(name) or {}, new) if isinstance(new, dict) else new
+        for name, new in patch.items()
+    }
     return {**old, **changed}

@@ -40,7 +40,11 @@ AWS = {
     "aws_secret_access_key": "aws-s3cret-of-the-tests",
     "region_name": "eu-central-1",
 }
-UPLOAD = {"AWS_REGION": AWS["region_name"], "AWS_ROLE": "arn:aws:iam::123456789012:role/docs", "DOCS_BUCKET": BUCKET}
+UPLOAD = {
+    "AWS_REGION": AWS["region_name"],
+    "AWS_ROLE": "arn:aws:iam::123456789012:role/docs",
+    "DOCS_BUCKET": BUCKET,
+}
 Client = Any  # boto3 defines its clients at run time
 
 
@@ -59,14 +63,24 @@ def examples_image() -> str:
 def act(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Act:
     """Return a repository with the unchanged examples, the README's workflows, those of the tests, CI, and the action."""
     folder = tmp_path_factory.mktemp("act")
-    files = [*EXAMPLES.glob("*.yml"), *HERE.glob("workflows/*.yml"), ROOT / ".github" / "workflows" / "ci.yml"]
-    workflows = {file.name: file.read_text("utf-8") for file in files} | readme_workflows() | plan_workflows()
+    files = [
+        *EXAMPLES.glob("*.yml"),
+        *HERE.glob("workflows/*.yml"),
+        ROOT / ".github" / "workflows" / "ci.yml",
+    ]
+    workflows = (
+        {file.name: file.read_text("utf-8") for file in files}
+        | readme_workflows()
+        | plan_workflows()
+    )
     # the actions that need GitHub or AWS have stand-ins
     text = "".join(file.read_text("utf-8") for file in EXAMPLES.glob("*.yml"))
     used = {*re.findall(r"uses: ([\w.-]+/[\w.-]+)@([0-9a-f]{40})", text)}
     published = copy_action(folder / "published")
     poll_often(published / "action.yml")
-    actions = {f"{name}@{commit}": HERE / "actions" / name for name, commit in used} | {PUBLISHED_AS: published}
+    actions = {f"{name}@{commit}": HERE / "actions" / name for name, commit in used} | {
+        PUBLISHED_AS: published
+    }
     copy_action(folder / "docs")
     act = Act(folder=folder, workflows=workflows, image=examples_image, actions=actions)
     build_published_as_act(f"{BUILT_IMAGE}-published", published)
@@ -107,7 +121,12 @@ def build_repository_as_act(tag: str, repository: Path, image: str) -> None:
     try:
         docker("cp", f"{repository}/.", f"{container}:/action")
         with tempfile.TemporaryFile() as context:
-            subprocess.run(["docker", "cp", f"{container}:/action/.", "-"], stdout=context, check=True, timeout=60)
+            subprocess.run(
+                ["docker", "cp", f"{container}:/action/.", "-"],
+                stdout=context,
+                check=True,
+                timeout=60,
+            )
             context.seek(0)
             build_image(tag, context)
     finally:
@@ -119,7 +138,14 @@ def platform(act: Act) -> Iterator[Simulator]:
     """Serve a platform that has deployed the commit of the events."""
     seconds = {"export_seconds": 0.0, "agent_seconds": 0.0}
     commits = [OLDER, MERGED, act.commit]
-    with Simulator(key=ADMIN_KEY, token="token-of-the-run", commits=commits, pages=PAGES, build_ids=False, **seconds) as platform:
+    with Simulator(
+        key=ADMIN_KEY,
+        token="token-of-the-run",
+        commits=commits,
+        pages=PAGES,
+        build_ids=False,
+        **seconds,
+    ) as platform:
         platform.github.add(act.commit, repository=REPOSITORY)
         yield platform
 
@@ -138,17 +164,25 @@ def storage(aws: str) -> Client:
     """Return a client of an S3 that has one empty bucket."""
     requests.post(f"{aws}/moto-api/reset", timeout=10).raise_for_status()
     client = boto3.client("s3", endpoint_url=aws, **AWS)
-    client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": AWS["region_name"]})
+    client.create_bucket(
+        Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": AWS["region_name"]}
+    )
     return client
 
 
 def access(storage: Client) -> dict[str, str]:
     """Return the variables with which the AWS command line reaches the storage."""
-    credentials = {name.replace("region_name", "aws_default_region").upper(): value for name, value in AWS.items()}
+    credentials = {
+        name.replace("region_name", "aws_default_region").upper(): value
+        for name, value in AWS.items()
+    }
     return {"AWS_ENDPOINT_URL": storage.meta.endpoint_url, **credentials}
 
 
 def contents(storage: Client, bucket: str = BUCKET) -> dict[str, bytes]:
     """Return the files in a bucket."""
     found = storage.list_objects_v2(Bucket=bucket).get("Contents", [])
-    return {entry["Key"]: storage.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read() for entry in found}
+    return {
+        entry["Key"]: storage.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
+        for entry in found
+    }

@@ -8,7 +8,9 @@ from tests.workflow.act import PUBLISHED_AS
 
 BUCKET = "docs-example-com"
 DEPLOYMENTS: dict[str, list[dict[str, str]]] = {
-    "plan-host": [{"name": "Deploy", "run": f"aws s3 cp --recursive --acl public-read site s3://{BUCKET}"}],
+    "plan-host": [
+        {"name": "Deploy", "run": f"aws s3 cp --recursive --acl public-read site s3://{BUCKET}"}
+    ],
     "plan-s3": [],  # the page has it
 }
 """What stands for the deployment to a host that replaces the whole site."""

@@ -16,12 +16,23 @@ from tests.workflow.steps import run_step
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
-PLAN, BACK, CALL = "plan-and-publish.yml", "publish-an-earlier-export.yml", "call-plan-and-publish.yml"
+PLAN, BACK, CALL = (
+    "plan-and-publish.yml",
+    "publish-an-earlier-export.yml",
+    "call-plan-and-publish.yml",
+)
 VARIABLES: Final = {**UPLOAD, **PROJECT, "AWS_PLAN_ROLE": "arn:aws:iam::123456789012:role/plan"}
 RUN: Final = f"repos/{REPOSITORY}/actions/runs/1"
 OWN: Final = ".github/workflows/plan-and-publish.yml"
-WAITING: Final = [{"id": 2, "path": OWN}, {"id": 0, "path": OWN}, {"id": -1, "path": ".github/workflows/other.yml"}]
-ANSWERS: Final = {RUN: {"path": OWN}, f"repos/{REPOSITORY}/actions/runs?status=waiting": {"workflow_runs": WAITING}}
+WAITING: Final = [
+    {"id": 2, "path": OWN},
+    {"id": 0, "path": OWN},
+    {"id": -1, "path": ".github/workflows/other.yml"},
+]
+ANSWERS: Final = {
+    RUN: {"path": OWN},
+    f"repos/{REPOSITORY}/actions/runs?status=waiting": {"workflow_runs": WAITING},
+}
 REVIEWER: Final = {"login": "reviewer"}
 NOBODY: Final[list[dict[str, Any]]] = []
 APPROVED: Final[list[dict[str, Any]]] = [
@@ -29,7 +40,12 @@ APPROVED: Final[list[dict[str, Any]]] = [
 ]
 NOT_THIS: Final = [
     {"state": "approved", "environments": [{"name": "staging"}], "user": REVIEWER, "comment": ""},
-    {"state": "rejected", "environments": [{"name": "production"}], "user": REVIEWER, "comment": ""},
+    {
+        "state": "rejected",
+        "environments": [{"name": "production"}],
+        "user": REVIEWER,
+        "comment": "",
+    },
 ]
 FIRST: Final = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}}
 
@@ -40,25 +56,40 @@ class Bucket:
     def __init__(self, act: Act, platform: Simulator, storage: Client) -> None:
         self.act, self.platform, self.storage = act, platform, storage
 
-    def run(self, workflow: str = PLAN, *, approvals: object = APPROVED, between: str = "", **given: Any) -> WorkflowRun:
+    def run(
+        self, workflow: str = PLAN, *, approvals: object = APPROVED, between: str = "", **given: Any
+    ) -> WorkflowRun:
         environment = {
             **access(self.storage),
             "GH_ANSWERS": json.dumps({**ANSWERS, f"{RUN}/approvals": approvals}),
             "BETWEEN": between,
         }
-        return self.act.run(workflow, self.platform, variables=VARIABLES, environment=environment, **given)
+        return self.act.run(
+            workflow, self.platform, variables=VARIABLES, environment=environment, **given
+        )
 
     def change(self, **kinds: int) -> None:
         self.platform.plan_export(DOMAIN, ExportPlan(change=SiteChange(**kinds)))
 
     def site(self) -> Mapping[str, bytes]:
         """Return the published files, without those of the next publication."""
-        return {name: body for name, body in contents(self.storage).items() if not name.startswith("publication/")}
+        return {
+            name: body
+            for name, body in contents(self.storage).items()
+            if not name.startswith("publication/")
+        }
 
     def kept(self) -> dict[str, str]:
         """Return the SHA-256 of each kept archive, by its name."""
-        found = {name: body for name, body in contents(self.storage).items() if name.startswith("publication/bundles/")}
-        return {name.rpartition("/")[2]: hashlib.sha256(body).hexdigest() for name, body in found.items()}
+        found = {
+            name: body
+            for name, body in contents(self.storage).items()
+            if name.startswith("publication/bundles/")
+        }
+        return {
+            name.rpartition("/")[2]: hashlib.sha256(body).hexdigest()
+            for name, body in found.items()
+        }
 
 
 @pytest.fixture
@@ -85,10 +116,17 @@ def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(buck
 
     started, online = bucket.platform.count("start_export"), contents(bucket.storage)
     for approvals, succeeds in ((NOT_THIS, False), (APPROVED, True)):
-        back = bucket.run(BACK, approvals=approvals, event="workflow_dispatch", inputs={"bundle-sha256": sha256.upper()})
+        back = bucket.run(
+            BACK,
+            approvals=approvals,
+            event="workflow_dispatch",
+            inputs={"bundle-sha256": sha256.upper()},
+        )
         assert back.succeeded == succeeds, back.log
         assert "1 added, 2 text changed" in back.log
-        assert back.printed("asked of gh:") == [f"run cancel {run} --repo {REPOSITORY}" for run in (2, 0)]
+        assert back.printed("asked of gh:") == [
+            f"run cancel {run} --repo {REPOSITORY}" for run in (2, 0)
+        ]
         assert (contents(bucket.storage) == online) != succeeds
         assert (bucket.site() == published) == succeeds
     assert bucket.platform.count("start_export") == started
@@ -105,7 +143,9 @@ OTHER_SITE: Final = f"printf other | aws s3 cp - s3://{BUCKET}/{MANIFEST}"
         (OTHER_SITE, "Something else was published after the plan that was approved"),
     ],
 )
-def test_a_changed_archive_and_a_stale_approval_are_not_published(bucket: Bucket, between: str, reason: str) -> None:
+def test_a_changed_archive_and_a_stale_approval_are_not_published(
+    bucket: Bucket, between: str, reason: str
+) -> None:
     run = bucket.run(between=between, **FIRST)
 
     assert not run.succeeded, run.log
@@ -125,7 +165,11 @@ def test_a_changed_archive_and_a_stale_approval_are_not_published(bucket: Bucket
 def test_only_an_approval_of_the_environment_counts(
     examples_image: str, approvals: list[dict[str, Any]], status: int, printed: str
 ) -> None:
-    github = {"GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ID": "1", "GH_ANSWERS": json.dumps({f"{RUN}/approvals": approvals})}
+    github = {
+        "GITHUB_REPOSITORY": REPOSITORY,
+        "GITHUB_RUN_ID": "1",
+        "GH_ANSWERS": json.dumps({f"{RUN}/approvals": approvals}),
+    }
 
     code, log = run_step(examples_image, PLAN, "Stop unless somebody has approved this run", github)
 
@@ -151,11 +195,20 @@ UNKNOWN: Final = "::error::The manifest of the published site could not be fetch
     ],
 )
 def test_the_published_site_is_compared_with_the_one_of_the_plan(
-    examples_image: str, storage: Client, planned: str, published: bytes | None, is_first: bool, error: str
+    examples_image: str,
+    storage: Client,
+    planned: str,
+    published: bytes | None,
+    is_first: bool,
+    error: str,
 ) -> None:
     if published is not None:
         storage.put_object(Bucket=BUCKET, Key=MANIFEST, Body=published)
-    variables = {"BUCKET": f"s3://{BUCKET}", "PLANNED": planned, "FIRST_PUBLICATION": str(is_first).lower()}
+    variables = {
+        "BUCKET": f"s3://{BUCKET}",
+        "PLANNED": planned,
+        "FIRST_PUBLICATION": str(is_first).lower(),
+    }
     step = "Stop if the published site is not the one of the plan"
 
     code, log = run_step(examples_image, PLAN, step, {**variables, **access(storage)})
@@ -163,15 +216,22 @@ def test_the_published_site_is_compared_with_the_one_of_the_plan(
     assert (code, error in log) == (1 if error else 0, True), log
 
 
-SITES: Final = {"guides": (BUCKET, DOMAIN), "developers": ("developers-example-com", "developers.example.com")}
+SITES: Final = {
+    "guides": (BUCKET, DOMAIN),
+    "developers": ("developers-example-com", "developers.example.com"),
+}
 
 
 @pytest.mark.parametrize("site", SITES)
 def test_several_sites_call_one_workflow(bucket: Bucket, site: str) -> None:
     other, _ = SITES["developers"]
-    bucket.storage.create_bucket(Bucket=other, CreateBucketConfiguration={"LocationConstraint": AWS["region_name"]})
+    bucket.storage.create_bucket(
+        Bucket=other, CreateBucketConfiguration={"LocationConstraint": AWS["region_name"]}
+    )
 
-    run = bucket.run(CALL, event="workflow_dispatch", inputs={"site": site, "first-publication": "true"})
+    run = bucket.run(
+        CALL, event="workflow_dispatch", inputs={"site": site, "first-publication": "true"}
+    )
 
     assert run.succeeded, run.log
     name, domain = SITES[site]
@@ -179,12 +239,16 @@ def test_several_sites_call_one_workflow(bucket: Bucket, site: str) -> None:
     assert [made for made, files in published.items() if files] == [name]
     assert domain.encode() in published[name]["index.html"]
     # not by project: the variable names that of another site
-    assert [request.path for request in bucket.platform.requests_of("start_export")] == ["/v1/static-export/jobs"]
+    assert [request.path for request in bucket.platform.requests_of("start_export")] == [
+        "/v1/static-export/jobs"
+    ]
     assert MANIFEST in published[name]
 
 
 def test_the_publications_of_both_workflows_have_the_same_steps(act: Act) -> None:
     workflows = act.repository / ".github" / "workflows"
-    plan, back = ((workflows / name).read_text().partition("\n  publish:\n")[2] for name in (PLAN, BACK))
+    plan, back = (
+        (workflows / name).read_text().partition("\n  publish:\n")[2] for name in (PLAN, BACK)
+    )
 
     assert re.sub(r"group: .*", "", plan) == re.sub(r"group: .*", "", back) != ""

@@ -51,7 +51,10 @@ DISTRIBUTION = {
     "CallerReference": "docs",
     "Comment": "",
     "Enabled": True,
-    "Origins": {"Quantity": 1, "Items": [{"Id": "docs", "DomainName": f"{BUCKET}.s3.amazonaws.com"}]},
+    "Origins": {
+        "Quantity": 1,
+        "Items": [{"Id": "docs", "DomainName": f"{BUCKET}.s3.amazonaws.com"}],
+    },
     "DefaultCacheBehavior": {"TargetOriginId": "docs", "ViewerProtocolPolicy": "redirect-to-https"},
 }
 CONTEXT = "production"
@@ -67,7 +70,13 @@ def hashed(token: str) -> str:
 def closed_pull_request(*, merged: bool, repository: str = "example/docs") -> dict[str, Any]:
     """Return an event with the part of GitHub's payload that act and the examples read."""
     head = {"ref": "guide", "repo": {"full_name": repository}}
-    pull_request = {"number": 7, "merged": merged, "merge_commit_sha": MERGED, "head": head, "base": {"ref": "main"}}
+    pull_request = {
+        "number": 7,
+        "merged": merged,
+        "merge_commit_sha": MERGED,
+        "head": head,
+        "base": {"ref": "main"},
+    }
     return {"event": "pull_request", "payload": {"action": "closed", "pull_request": pull_request}}
 
 
@@ -76,12 +85,17 @@ def by_hand(job: str) -> dict[str, Any]:
 
 
 def dispatched(job: str) -> dict[str, Any]:
-    payload = {"action": "docs-agent", "client_payload": {"projectId": "demo-project", "jobId": job}}
+    payload = {
+        "action": "docs-agent",
+        "client_payload": {"projectId": "demo-project", "jobId": job},
+    }
     return {"event": "repository_dispatch", "payload": payload}
 
 
 PULL_REQUEST = "https://git.example.com/acme/docs/pull/18"
-COMMENT = f"pr comment {PULL_REQUEST} --body The documentation agent is done. Please review its changes."
+COMMENT = (
+    f"pr comment {PULL_REQUEST} --body The documentation agent is done. Please review its changes."
+)
 OTHER_TOKEN = {"DOCS_PR_TOKEN": "token-of-the-other-repository"}
 APP = {
     "variables": {"DOCS_APP_CLIENT_ID": "Iv23-of-the-tests", "DOCS_REPOSITORY": "handbook"},
@@ -95,14 +109,29 @@ APP = {
         (
             "deploy-to-github-pages.yml",
             {},
-            {"deployed:": [f"{hashlib.sha256(body).hexdigest()}  {name}" for name, body in SITE.items()]},
+            {
+                "deployed:": [
+                    f"{hashlib.sha256(body).hexdigest()}  {name}" for name, body in SITE.items()
+                ]
+            },
         ),
-        ("export-after-merge.yml", closed_pull_request(merged=True), {"Exported": [f"{HTML_FILES} pages after pull request 7"]}),
+        (
+            "export-after-merge.yml",
+            closed_pull_request(merged=True),
+            {"Exported": [f"{HTML_FILES} pages after pull request 7"]},
+        ),
         ("export-after-merge.yml", closed_pull_request(merged=False), {"Exported": []}),
-        ("export-after-merge.yml", closed_pull_request(merged=True, repository="fork/docs"), {"Exported": []}),
+        (
+            "export-after-merge.yml",
+            closed_pull_request(merged=True, repository="fork/docs"),
+            {"Exported": []},
+        ),
         (
             "export-the-merged-commit.yml",
-            {"event": "repository_dispatch", "payload": {"action": "docs-deployed", "client_payload": {}}},
+            {
+                "event": "repository_dispatch",
+                "payload": {"action": "docs-deployed", "client_payload": {}},
+            },
             {"Exported": [f"{HTML_FILES} pages"]},
         ),
         (
@@ -121,38 +150,67 @@ APP = {
             {**by_hand("agent-pull-request"), **APP},
             {
                 "asked of gh:": [f"pr merge --auto --squash {PULL_REQUEST}"],
-                "token of gh:": [hashed("app token for example/handbook with contents=write pull-requests=write")],
+                "token of gh:": [
+                    hashed("app token for example/handbook with contents=write pull-requests=write")
+                ],
             },
         ),
     ],
 )
 def test_an_example_prints_what_it_has_done(
-    act: Act, platform: Simulator, example: str, given: dict[str, Any], printed: dict[str, list[str]]
+    act: Act,
+    platform: Simulator,
+    example: str,
+    given: dict[str, Any],
+    printed: dict[str, list[str]],
 ) -> None:
     run = act.run(example, platform, **given)
 
     assert run.succeeded, run.log
-    assert {label: sorted(run.printed(label)) for label in printed} == {label: sorted(lines) for label, lines in printed.items()}
+    assert {label: sorted(run.printed(label)) for label in printed} == {
+        label: sorted(lines) for label, lines in printed.items()
+    }
 
 
 @pytest.mark.parametrize(
     ("example", "given", "pages", "started", "cleared"),
     [
         ("upload-to-s3.yml", {}, PAGES, 1, 1),
-        ("upload-to-s3.yml", {"event": "workflow_dispatch", "inputs": {"job-id": "se_earlier"}}, MANY_PAGES, 0, 1),
+        (
+            "upload-to-s3.yml",
+            {"event": "workflow_dispatch", "inputs": {"job-id": "se_earlier"}},
+            MANY_PAGES,
+            0,
+            1,
+        ),
         ("readme-publish.yml", {}, MANY_PAGES, 1, 0),
-        ("readme-publish.yml", {"event": "workflow_dispatch", "inputs": {"job-id": "se_earlier"}}, MANY_PAGES, 0, 0),
+        (
+            "readme-publish.yml",
+            {"event": "workflow_dispatch", "inputs": {"job-id": "se_earlier"}},
+            MANY_PAGES,
+            0,
+            0,
+        ),
     ],
 )
 def test_the_bucket_holds_the_site_and_scripts_of_the_last_weeks(
-    act: Act, platform: Simulator, storage: Client, example: str, given: dict[str, Any], pages: int, started: int, cleared: int
+    act: Act,
+    platform: Simulator,
+    storage: Client,
+    example: str,
+    given: dict[str, Any],
+    pages: int,
+    started: int,
+    cleared: int,
 ) -> None:
     platform.add_export_job("se_earlier", domain=DOMAIN, pages=pages)
     platform.plan_export(DOMAIN, ExportPlan(pages=pages))
     storage.put_object(Bucket=BUCKET, Key="old/index.html", Body=b"A page that is no longer there")
     for age, script in OLD_SCRIPTS.items():
         storage.put_object(Bucket=BUCKET, Key=script, Body=b"")
-        s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[BUCKET].keys[script].last_modified -= timedelta(days=age)
+        s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[BUCKET].keys[
+            script
+        ].last_modified -= timedelta(days=age)
     # as long as the new one, so that their sizes are equal
     storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"x" * len(SITE["index.html"]))
     cdn = boto3.client("cloudfront", endpoint_url=storage.meta.endpoint_url, **AWS)
@@ -162,13 +220,26 @@ def test_the_bucket_holds_the_site_and_scripts_of_the_last_weeks(
     run = act.run(example, platform, variables=variables, environment=endpoint(storage), **given)
 
     assert run.succeeded, run.log
-    kept = [script for age, script in OLD_SCRIPTS.items() if age <= 30 or not example.startswith("upload")]
-    assert contents(storage) == {**site_files(domain=DOMAIN, pages=pages), **dict.fromkeys(kept, b"")}
-    for name, kind, caching in (("index.html", "text/html", "no-cache"), ("assets/site.css", "text/css", "public, max-age=3600")):
+    kept = [
+        script
+        for age, script in OLD_SCRIPTS.items()
+        if age <= 30 or not example.startswith("upload")
+    ]
+    assert contents(storage) == {
+        **site_files(domain=DOMAIN, pages=pages),
+        **dict.fromkeys(kept, b""),
+    }
+    for name, kind, caching in (
+        ("index.html", "text/html", "no-cache"),
+        ("assets/site.css", "text/css", "public, max-age=3600"),
+    ):
         head = storage.head_object(Bucket=BUCKET, Key=name)
         assert (head["ContentType"], head["CacheControl"]) == (kind, caching)
     assert platform.count("start_export") == started
-    assert cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]["Quantity"] == cleared
+    assert (
+        cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]["Quantity"]
+        == cleared
+    )
 
 
 def test_an_export_waits_until_its_commit_is_deployed(act: Act, platform: Simulator) -> None:
@@ -186,13 +257,25 @@ def test_an_export_waits_until_its_commit_is_deployed(act: Act, platform: Simula
     assert run.log.index(facts) < run.log.index(f"The platform serves {commit}.\n")
 
 
-def test_an_export_is_started_at_night_and_collected_in_the_morning(act: Act, platform: Simulator) -> None:
-    made = [(5, 1, "main", 7), (29, 2, "main", 7), (4, 3, "a-branch", 7), (3, 4, "main", 8)]  # a fork has a branch main, too
+def test_an_export_is_started_at_night_and_collected_in_the_morning(
+    act: Act, platform: Simulator
+) -> None:
+    made = [
+        (5, 1, "main", 7),
+        (29, 2, "main", 7),
+        (4, 3, "a-branch", 7),
+        (3, 4, "main", 8),
+    ]  # a fork has a branch main, too
     now = datetime.now(UTC)
     artifacts = [
         {
             "created_at": f"{now - timedelta(hours=hours):%Y-%m-%dT%H:%M:%SZ}",
-            "workflow_run": {"id": run, "head_branch": branch, "repository_id": 7, "head_repository_id": repository},
+            "workflow_run": {
+                "id": run,
+                "head_branch": branch,
+                "repository_id": 7,
+                "head_repository_id": repository,
+            },
         }
         for hours, run, branch, repository in made
     ]
@@ -200,13 +283,22 @@ def test_an_export_is_started_at_night_and_collected_in_the_morning(act: Act, pl
     environment = {"GH_ANSWERS": json.dumps(answers)}
 
     night, morning = (
-        act.run("export-overnight.yml", platform, event="schedule", payload={"schedule": at}, environment=environment)
+        act.run(
+            "export-overnight.yml",
+            platform,
+            event="schedule",
+            payload={"schedule": at},
+            environment=environment,
+        )
         for at in ("17 1 * * *", "17 5 * * *")
     )
 
     assert night.succeeded, night.log
     assert morning.succeeded, morning.log
-    assert (night.printed("Collected"), morning.printed("Collected")) == ([], [f"{HTML_FILES} pages"])
+    assert (night.printed("Collected"), morning.printed("Collected")) == (
+        [],
+        [f"{HTML_FILES} pages"],
+    )
     assert platform.count("start_export") == 1
 
 
@@ -233,22 +325,34 @@ def test_many_sites_are_deployed_and_the_failed_one_stays_unchanged(
         sites = [f"{domain}: {domain.partition('.')[0]}" for domain in sites]
     variables = {**UPLOAD, name: "\n".join(sites)}
 
-    run = act.run("export-many-deploy-each.yml", platform, variables=variables, environment=endpoint(storage))
+    run = act.run(
+        "export-many-deploy-each.yml", platform, variables=variables, environment=endpoint(storage)
+    )
 
     assert not run.succeeded, run.log
-    files = {f"{domain}/{path}": body for domain in good for path, body in site_files(domain=domain, pages=PAGES).items()}
+    files = {
+        f"{domain}/{path}": body
+        for domain in good
+        for path, body in site_files(domain=domain, pages=PAGES).items()
+    }
     assert contents(storage) == {**files, f"{bad}/index.html": OLD_PAGE["Body"]}
     # act marks every job of a matrix as failed if one fails, so the steps are checked
     failed = re.findall(r"^\[.*?/Deploy (\S+)-\d+ *\] .*Failure - Main ", run.log, re.MULTILINE)
-    messages = re.findall(r"::error::Not deployed\. Export of (\S+): .+\. The API at .* said: ", run.log)
+    messages = re.findall(
+        r"::error::Not deployed\. Export of (\S+): .+\. The API at .* said: ", run.log
+    )
     assert (failed, messages) == ([bad], [bad]), run.log
 
 
-def test_a_site_without_a_domain_is_not_deployed_to_the_whole_bucket(act: Act, platform: Simulator, storage: Client) -> None:
+def test_a_site_without_a_domain_is_not_deployed_to_the_whole_bucket(
+    act: Act, platform: Simulator, storage: Client
+) -> None:
     storage.put_object(**OLD_PAGE, Key=f"{DOMAIN}/index.html")
     variables = {**UPLOAD, "DOCS_PROJECTS": "docs"}
 
-    run = act.run("export-many-deploy-each.yml", platform, variables=variables, environment=endpoint(storage))
+    run = act.run(
+        "export-many-deploy-each.yml", platform, variables=variables, environment=endpoint(storage)
+    )
 
     assert not run.succeeded, run.log
     assert "In DOCS_PROJECTS, write DOMAIN: IDENTIFIER" in run.log
@@ -273,9 +377,14 @@ ADDRESSES = {
 }
 
 
-def test_nginx_serves_every_file_and_every_address_of_the_sitemap(act: Act, platform: Simulator) -> None:
+def test_nginx_serves_every_file_and_every_address_of_the_sitemap(
+    act: Act, platform: Simulator
+) -> None:
     site = {name: f"<h1>{name}</h1>".encode() for name in [*ADDRESSES, "license", "robots.txt"]}
-    entries = (f"<url><loc>https://{DOMAIN}{address}</loc></url>" for address in ("/", "/guide?a=1&amp;b=2", "/api/"))
+    entries = (
+        f"<url><loc>https://{DOMAIN}{address}</loc></url>"
+        for address in ("/", "/guide?a=1&amp;b=2", "/api/")
+    )
     site["sitemap.xml"] = f"<urlset>{''.join(entries)}</urlset>".encode()
     platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(site, "tar.gz")))
 
@@ -287,7 +396,9 @@ def test_nginx_serves_every_file_and_every_address_of_the_sitemap(act: Act, plat
     assert run.printed("nginx serves") == [printed], run.log
 
 
-def test_the_site_is_exported_when_it_contains_the_commit(act: Act, platform: Simulator, storage: Client) -> None:
+def test_the_site_is_exported_when_it_contains_the_commit(
+    act: Act, platform: Simulator, storage: Client
+) -> None:
     page = f'<meta name="docs-commit" content="{act.commit}">'
     storage.put_object(Bucket=BUCKET, Key="version.txt", Body=page.encode(), ACL="public-read")
     marker = f"{storage.meta.endpoint_url}/{BUCKET}/version.txt"
@@ -308,7 +419,17 @@ def cluster(examples_image: str) -> Iterator[Cluster]:
             "--set replicas=3 --set-string staticExport.version=2024-05-01"
         )
         settings = f"TEXT={cluster.kubeconfig(CONTEXT)}"
-        docker("run", "--rm", "--network=host", "--env", settings, examples_image, "bash", "-ec", install)
+        docker(
+            "run",
+            "--rm",
+            "--network=host",
+            "--env",
+            settings,
+            examples_image,
+            "bash",
+            "-ec",
+            install,
+        )
         yield cluster
 
 
@@ -346,7 +467,11 @@ def test_the_deployment_gets_link_and_version_and_keeps_its_other_values(
     assert run.succeeded, run.log
     data = cluster.objects["configmaps", "docs", "docs"]["data"]
     values = json.loads(data["staticExport"])
-    assert values == {"enabled": True, "bundleUrl": values["bundleUrl"], "version": version.replace("the commit", act.commit)}
+    assert values == {
+        "enabled": True,
+        "bundleUrl": values["bundleUrl"],
+        "version": version.replace("the commit", act.commit),
+    }
     assert "," in values["bundleUrl"], "Helm would split it on its command line"
     assert requests.get(values["bundleUrl"], timeout=10).content == ARCHIVE
     assert data["replicas"] == "3"
@@ -354,9 +479,15 @@ def test_the_deployment_gets_link_and_version_and_keeps_its_other_values(
     assert (platform.count("start_export"), run.printed("asked of gh:")) == (started, stored)
 
 
-def test_the_archive_crosses_an_air_gap(act: Act, platform: Simulator, storage: Client, cluster: Cluster) -> None:
+def test_the_archive_crosses_an_air_gap(
+    act: Act, platform: Simulator, storage: Client, cluster: Cluster
+) -> None:
     address = storage.meta.endpoint_url
-    internal = {"DOCS_STORAGE": f"s3://{BUCKET}", "DOCS_STORAGE_URL": f"{address}/{BUCKET}", "AWS_ENDPOINT_URL": address}
+    internal = {
+        "DOCS_STORAGE": f"s3://{BUCKET}",
+        "DOCS_STORAGE_URL": f"{address}/{BUCKET}",
+        "AWS_ENDPOINT_URL": address,
+    }
     secrets = {"KUBECONFIG": cluster.kubeconfig(CONTEXT)}
     given = {
         "event": "workflow_dispatch",
@@ -379,26 +510,68 @@ def test_the_archive_crosses_an_air_gap(act: Act, platform: Simulator, storage: 
 
 STRINGS = (
     "https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&a=%20#b",
-    *("2024-06-01", "20240601", "007", "1e3", "0x1F", "yes", "null", "~", "", " a: b # c ", "'\"\\", "{{ .Release.Name }}"),
-    *("a\n---\nb\r\t\x00\x1b\x7f", "\x85\u00a0\u2028\u2029\ufeff\uffff", "ß 漢 \U0001f600 \U0010ffff", "a " * 4000),
+    *(
+        "2024-06-01",
+        "20240601",
+        "007",
+        "1e3",
+        "0x1F",
+        "yes",
+        "null",
+        "~",
+        "",
+        " a: b # c ",
+        "'\"\\",
+        "{{ .Release.Name }}",
+    ),
+    *(
+        "a\n---\nb\r\t\x00\x1b\x7f",
+        "\x85\u00a0\u2028\u2029\ufeff\uffff",
+        "ß 漢 \U0001f600 \U0010ffff",
+        "a " * 4000,
+    ),
 )
 
 
-def test_helm_reads_every_string_of_a_values_file_back_unchanged(examples_image: str, tmp_path: Path) -> None:
+def test_helm_reads_every_string_of_a_values_file_back_unchanged(
+    examples_image: str, tmp_path: Path
+) -> None:
     for number, value in enumerate(STRINGS):
-        job = Job(mode=Mode.EXPORT, domain=value, job_id=value, link=Bundle(url=value, expires_at=value))
-        (tmp_path / f"{number:02}.yaml").write_text(values_text(job, value, datetime.now(UTC)), "utf-8", newline="")
+        job = Job(
+            mode=Mode.EXPORT, domain=value, job_id=value, link=Bundle(url=value, expires_at=value)
+        )
+        (tmp_path / f"{number:02}.yaml").write_text(
+            values_text(job, value, datetime.now(UTC)), "utf-8", newline=""
+        )
     render = f"for file in /values/*; do helm template docs {CHART} --values $file; done"
 
-    rendered = docker("run", "--rm", "--network=host", "-v", f"{tmp_path}:/values", examples_image, "bash", "-ec", render)
+    rendered = docker(
+        "run",
+        "--rm",
+        "--network=host",
+        "-v",
+        f"{tmp_path}:/values",
+        examples_image,
+        "bash",
+        "-ec",
+        render,
+    )
 
-    read = [json.loads(document["data"]["staticExport"]) for document in yaml.safe_load_all(rendered)]
+    read = [
+        json.loads(document["data"]["staticExport"]) for document in yaml.safe_load_all(rendered)
+    ]
     assert read == [{"enabled": True, "bundleUrl": value, "version": value} for value in STRINGS]
 
 
 def test_every_complete_workflow_has_a_test() -> None:
-    run = {name for file in HERE.glob("test_*.py") for name in re.findall(r'"([\w-]+\.yml)"', file.read_text("utf-8"))}
+    run = {
+        name
+        for file in HERE.glob("test_*.py")
+        for name in re.findall(r'"([\w-]+\.yml)"', file.read_text("utf-8"))
+    }
     called = {
-        Path(used).name for file in EXAMPLES.glob("*.yml") for used in re.findall(r"uses: (\./\S+)", file.read_text("utf-8"))
+        Path(used).name
+        for file in EXAMPLES.glob("*.yml")
+        for used in re.findall(r"uses: (\./\S+)", file.read_text("utf-8"))
     }
     assert {path.name for path in EXAMPLES.glob("*.yml")} | {*readme_workflows()} <= run | called

@@ -24,17 +24,24 @@ JOBS = ("fetch", "plan", "approve", "upload")
 
 @pytest.fixture
 def images(examples_image: str) -> dict[str, str]:
-    return {TEXT[".action"]["image"]["name"]: action_image(), TEXT[".aws"]["image"]["name"]: examples_image}
+    return {
+        TEXT[".action"]["image"]["name"]: action_image(),
+        TEXT[".aws"]["image"]["name"]: examples_image,
+    }
 
 
 @pytest.fixture
 def platform() -> Iterator[Simulator]:
-    with Simulator(key=ADMIN_KEY, export_seconds=0.0, pages=PAGES, build_ids=False, host="127.0.0.1") as platform:
+    with Simulator(
+        key=ADMIN_KEY, export_seconds=0.0, pages=PAGES, build_ids=False, host="127.0.0.1"
+    ) as platform:
         yield platform
 
 
 @pytest.fixture
-def start(tmp_path: Path, images: dict[str, str], platform: Simulator, storage: Client) -> Iterator[Callable[..., Pipeline]]:
+def start(
+    tmp_path: Path, images: dict[str, str], platform: Simulator, storage: Client
+) -> Iterator[Callable[..., Pipeline]]:
     started: list[Pipeline] = []
 
     def pipeline(*, change: SiteChange | None = None, **variables: str) -> Pipeline:
@@ -47,7 +54,9 @@ def start(tmp_path: Path, images: dict[str, str], platform: Simulator, storage: 
             **access(storage),
             **variables,
         }
-        started.append(Pipeline(TEXT, folder=tmp_path / str(len(started)), images=images, variables=given))
+        started.append(
+            Pipeline(TEXT, folder=tmp_path / str(len(started)), images=images, variables=given)
+        )
         return started[-1]
 
     yield pipeline
@@ -56,7 +65,11 @@ def start(tmp_path: Path, images: dict[str, str], platform: Simulator, storage: 
 
 
 def site_of(storage: Client) -> dict[str, bytes]:
-    return {name: body for name, body in contents(storage).items() if not name.startswith("publication/")}
+    return {
+        name: body
+        for name, body in contents(storage).items()
+        if not name.startswith("publication/")
+    }
 
 
 def test_what_was_approved_is_uploaded(start: Callable[..., Pipeline], storage: Client) -> None:
@@ -90,7 +103,9 @@ def test_nothing_else_is_uploaded(start: Callable[..., Pipeline], storage: Clien
 
     overtaken = start(**FIRST)
     assert [overtaken.run(job)[0] for job in ("fetch", "plan", "approve")] == [0, 0, 0]
-    storage.put_object(Bucket=BUCKET, Key="publication/site.manifest", Body=b"of another publication")
+    storage.put_object(
+        Bucket=BUCKET, Key="publication/site.manifest", Body=b"of another publication"
+    )
     code, log = overtaken.run("upload")
     assert code != 0, log
     assert site_of(storage) == {}

@@ -21,7 +21,16 @@ SERVERS = {
 }
 NO_CACHE, FOR_EVER = "no-cache", "public, max-age=31536000, immutable"
 SITE = (
-    *("index.html", "404.html", "guide.html", "guide/setup.html", "api/index.html", "faq.html", "faq/index.html", "v1.2.html"),
+    *(
+        "index.html",
+        "404.html",
+        "guide.html",
+        "guide/setup.html",
+        "api/index.html",
+        "faq.html",
+        "faq/index.html",
+        "v1.2.html",
+    ),
     *(
         "größe/a b+c.html",
         "robots.txt",
@@ -57,10 +66,21 @@ ANSWERS = {
     "/robots.txt": "robots.txt",
     "/_next/static/app-1f2e.js": "_next/static/app-1f2e.js",
     **dict.fromkeys(
-        ("/missing", "/missing/", "/notes", "/gr%C3%B6%C3%9Fe", "/gr%C3%B6%C3%9Fe/", "/_next/static/gone.js", "/_next/static/"),
+        (
+            "/missing",
+            "/missing/",
+            "/notes",
+            "/gr%C3%B6%C3%9Fe",
+            "/gr%C3%B6%C3%9Fe/",
+            "/_next/static/gone.js",
+            "/_next/static/",
+        ),
         "404.html",
     ),
-    **dict.fromkeys(("//example.org/", "/%5Cexample.org/", "/x%0d%0aSet-Cookie:%20a=b/", "/%2f%2fexample.org/"), "404.html"),
+    **dict.fromkeys(
+        ("//example.org/", "/%5Cexample.org/", "/x%0d%0aSet-Cookie:%20a=b/", "/%2f%2fexample.org/"),
+        "404.html",
+    ),
 }
 
 
@@ -81,10 +101,17 @@ def server(request: pytest.FixtureRequest, site: Path, examples_image: str) -> I
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-    settings = settings.replace("listen 80;", f"listen 127.0.0.1:{port};").replace("*:80>", f"*:{port}>")
+    settings = settings.replace("listen 80;", f"listen 127.0.0.1:{port};").replace(
+        "*:80>", f"*:{port}>"
+    )
     folder = f"/etc/{name.replace('Apache', 'apache2')}/sites-enabled"
     run = f'rm -f {folder}/*; printf %s "$SETTINGS" > {folder}/docs.conf; {SERVERS[name]}'
-    options = ["--detach", "--network=host", f"--label={LABEL}", f"--volume={site}:/srv/docs/site:ro"]
+    options = [
+        "--detach",
+        "--network=host",
+        f"--label={LABEL}",
+        f"--volume={site}:/srv/docs/site:ro",
+    ]
     options += [f"--env=ADDRESS=127.0.0.1:{port}", f"--env=SETTINGS={settings}"]
     container = docker("run", *options, examples_image, "sh", "-ec", run).strip()
     try:
@@ -100,7 +127,9 @@ def wait_until_open(port: int, container: str) -> None:
         with socket.socket() as client:
             if client.connect_ex(("127.0.0.1", port)) == 0:
                 return
-        assert docker("inspect", "--format", "{{.State.Running}}", container).strip() == "true", docker("logs", container)
+        assert docker("inspect", "--format", "{{.State.Running}}", container).strip() == "true", (
+            docker("logs", container)
+        )
         assert time.monotonic() < deadline, "the server does not listen"
         time.sleep(0.05)
 
@@ -131,8 +160,14 @@ def test_a_server_answers_each_address_of_a_site(server: str) -> None:
             assert answer.status_code == (404 if answer.text == "404.html" else 200), address
             caching[address] = answer.headers.get("Cache-Control")
 
-    assert {address: text.replace("%c3%b6%c3%9f", "%C3%B6%C3%9F") for address, text in found.items()} == ANSWERS
-    assert (caching["/guide"], caching["/api/"], caching["/_next/static/app-1f2e.js"]) == (NO_CACHE, NO_CACHE, FOR_EVER)
+    assert {
+        address: text.replace("%c3%b6%c3%9f", "%C3%B6%C3%9F") for address, text in found.items()
+    } == ANSWERS
+    assert (caching["/guide"], caching["/api/"], caching["/_next/static/app-1f2e.js"]) == (
+        NO_CACHE,
+        NO_CACHE,
+        FOR_EVER,
+    )
 
 
 FUNCTION = {
@@ -155,23 +190,45 @@ FUNCTION = {
     "//example.org/": "-> //example.org",
     "/\\example.org/": "-> /\\example.org",
 }
-QUERY = {"a": {"value": "1"}, "b": {"value": "2", "multiValue": [{"value": "2"}, {"value": "%2F"}]}, "c": {"value": ""}}
+QUERY = {
+    "a": {"value": "1"},
+    "b": {"value": "2", "multiValue": [{"value": "2"}, {"value": "%2F"}]},
+    "c": {"value": ""},
+}
 
 
-@pytest.mark.parametrize("engine", ["node", "njs"])  # njs, like CloudFront, knows ECMAScript 5.1 and a part of what came later
-def test_the_function_asks_the_bucket_for_the_file_of_each_address(engine: str, examples_image: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "engine", ["node", "njs"]
+)  # njs, like CloudFront, knows ECMAScript 5.1 and a part of what came later
+def test_the_function_asks_the_bucket_for_the_file_of_each_address(
+    engine: str, examples_image: str, tmp_path: Path
+) -> None:
     (code,) = blocks_of(PAGE, "## S3 with CloudFront", "js")
     headers = {"host": {"value": HOST}}
     asked = [{"request": {"uri": uri, "headers": headers, "querystring": {}}} for uri in FUNCTION]
     asked.append({"request": {"uri": "/guide/", "headers": headers, "querystring": QUERY}})
-    (tmp_path / "program.js").write_text(f"{code}\nconsole.log(JSON.stringify({json.dumps(asked)}.map(handler)))")
-
-    answers = json.loads(
-        docker("run", "--rm", "--network=host", f"--volume={tmp_path}:/x", examples_image, engine, "/x/program.js")
+    (tmp_path / "program.js").write_text(
+        f"{code}\nconsole.log(JSON.stringify({json.dumps(asked)}.map(handler)))"
     )
 
-    *found, with_query = [answer.get("uri") or f"-> {answer['headers']['location']['value']}" for answer in answers]
+    answers = json.loads(
+        docker(
+            "run",
+            "--rm",
+            "--network=host",
+            f"--volume={tmp_path}:/x",
+            examples_image,
+            engine,
+            "/x/program.js",
+        )
+    )
+
+    *found, with_query = [
+        answer.get("uri") or f"-> {answer['headers']['location']['value']}" for answer in answers
+    ]
     # always a whole address: one that starts with `//` or `/\` would lead to another host
     assert [text.replace(f"-> https://{HOST}", "-> ") for text in found] == [*FUNCTION.values()]
     assert with_query == f"-> https://{HOST}/guide?a=1&b=2&b=%2F&c="
-    assert {answer["statusCode"] for answer in answers if "headers" in answer and "statusCode" in answer} == {301}
+    assert {
+        answer["statusCode"] for answer in answers if "headers" in answer and "statusCode" in answer
+    } == {301}

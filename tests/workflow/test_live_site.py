@@ -36,12 +36,17 @@ class Answer(BaseHTTPRequestHandler):
         if self.server.has_function and "." not in key:
             key += ".html"
         try:
-            body = self.server.cached.get(key) or self.server.storage.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+            body = (
+                self.server.cached.get(key)
+                or self.server.storage.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+            )
         except self.server.storage.exceptions.NoSuchKey:
             self.send_error(404)
             return
         self.send_response(200)
-        self.send_header("Content-Type", "text/html" if key.endswith(".html") else "application/xml")
+        self.send_header(
+            "Content-Type", "text/html" if key.endswith(".html") else "application/xml"
+        )
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -61,7 +66,12 @@ def host(storage: Client) -> Iterator[Host]:
 def site_of(host: Host, *, removed: int = 0) -> dict[str, bytes]:
     """Return the files of a site whose sitemap has the host's addresses."""
     files = site_files(domain=DOMAIN, pages=PAGES, change=SiteChange(removed=removed))
-    return {**files, "sitemap.xml": files["sitemap.xml"].replace(f"https://{DOMAIN}".encode(), host.url.encode())}
+    return {
+        **files,
+        "sitemap.xml": files["sitemap.xml"].replace(
+            f"https://{DOMAIN}".encode(), host.url.encode()
+        ),
+    }
 
 
 def test_the_log_shows_what_answered_with_what_and_a_site_with_a_broken_link_is_not_uploaded(
@@ -71,17 +81,25 @@ def test_the_log_shows_what_answered_with_what_and_a_site_with_a_broken_link_is_
         platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(files, "tar.gz")))
         variables = {**UPLOAD, "DOCS_SITE_URL": f"{host.url}/"}
         environment = {"AWS_ENDPOINT_URL": host.storage.meta.endpoint_url}
-        return act.run("upload-and-check.yml", platform, variables=variables, environment=environment, **given)
+        return act.run(
+            "upload-and-check.yml", platform, variables=variables, environment=environment, **given
+        )
 
     first = publish(site_of(host), event="workflow_dispatch", inputs={"first-publication": "true"})
     removed = publish(site_of(host, removed=1))
 
-    for run, address, status in ((first, LAST, 200), (removed, "guides/page-2", 200), (removed, LAST, 404)):
+    for run, address, status in (
+        (first, LAST, 200),
+        (removed, "guides/page-2", 200),
+        (removed, LAST, 404),
+    ):
         assert run.succeeded, run.log
         assert f"[{status}] {host.url}/{address}\n" in run.log
 
     online = contents(host.storage)
-    broken = publish({name: body for name, body in site_of(host).items() if name != "assets/site.css"})
+    broken = publish(
+        {name: body for name, body in site_of(host).items() if name != "assets/site.css"}
+    )
     assert not broken.succeeded, broken.log
     assert "[404] assets/site.css\n" in broken.log
     assert "Nothing was uploaded. The site has broken links" in broken.log
@@ -103,7 +121,12 @@ ADDRESSES = "Request every address of the sitemap"
 @pytest.mark.parametrize(
     ("step", "change", "line", "error"),
     [
-        (ADDRESSES, without_function, "[404] {}/guides/page-2\n", "The site is published, but not all of its addresses work"),
+        (
+            ADDRESSES,
+            without_function,
+            "[404] {}/guides/page-2\n",
+            "The site is published, but not all of its addresses work",
+        ),
         (ADDRESSES, elsewhere, "", "The sitemap has no address on {}"),
         (
             "Request the removed pages",
@@ -114,13 +137,22 @@ ADDRESSES = "Request every address of the sitemap"
     ],
 )
 def test_an_address_that_does_not_answer_as_it_should_is_an_error(
-    examples_image: str, host: Host, step: str, change: Callable[[Host], object], line: str, error: str
+    examples_image: str,
+    host: Host,
+    step: str,
+    change: Callable[[Host], object],
+    line: str,
+    error: str,
 ) -> None:
     for name, body in site_of(host, removed=1).items():
         host.storage.put_object(Bucket=BUCKET, Key=name, Body=body)
     change(host)
     prepare = f"""echo '{{"removed": ["{LAST}.html", "guides/old.css"]}}' > changes.json"""
 
-    code, log = run_step(examples_image, "upload-and-check.yml", step, {"SITE_URL": f"{host.url}/"}, prepare=prepare)
+    code, log = run_step(
+        examples_image, "upload-and-check.yml", step, {"SITE_URL": f"{host.url}/"}, prepare=prepare
+    )
 
-    assert (code, line.format(host.url) in log, error.format(host.url) in log) == (1, True, True), log
+    assert (code, line.format(host.url) in log, error.format(host.url) in log) == (1, True, True), (
+        log
+    )

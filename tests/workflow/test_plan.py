@@ -26,15 +26,22 @@ class Host:
             self.platform.plan_export(DOMAIN, ExportPlan(change=change))
         variables = {"DOCS_LIVE_URL": f"{self.storage.meta.endpoint_url}/{BUCKET}"}
         environment = access(self.storage)
-        return self.act.run(f"{self.name}.yml", self.platform, variables=variables, environment=environment, **given)
+        return self.act.run(
+            f"{self.name}.yml", self.platform, variables=variables, environment=environment, **given
+        )
 
     def files(self) -> dict[str, str]:
         """Return the digests of what is published, by path."""
-        return {found["Key"]: found["ETag"] for found in self.storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])}
+        return {
+            found["Key"]: found["ETag"]
+            for found in self.storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        }
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
-def test_a_site_is_published_compared_and_stopped(act: Act, platform: Simulator, storage: Client, name: str) -> None:
+def test_a_site_is_published_compared_and_stopped(
+    act: Act, platform: Simulator, storage: Client, name: str
+) -> None:
     host = Host(act, platform, storage, name)
 
     unfetched = host.publish()
@@ -43,18 +50,26 @@ def test_a_site_is_published_compared_and_stopped(act: Act, platform: Simulator,
 
     first = host.publish(**FIRST)
     assert first.succeeded, first.log
-    assert "Nothing is published yet (`first-publication`), so every file counts as added." in first.log
+    assert (
+        "Nothing is published yet (`first-publication`), so every file counts as added."
+        in first.log
+    )
     assert MANIFESTS[name] in host.files()
 
     changed = host.publish(SiteChange(added=1, changed=2, removed=1))
     assert changed.succeeded, changed.log
-    assert "Changes: pages: 1 added, 2 text changed, 1 otherwise changed, 1 removed, 9 unchanged; other files: " in changed.log
+    assert (
+        "Changes: pages: 1 added, 2 text changed, 1 otherwise changed, 1 removed, 9 unchanged; other files: "
+        in changed.log
+    )
     assert "guides/new-1.html" in host.files()
 
     published = host.files()
     stopped = host.publish(SiteChange(removed=6))
     assert not stopped.succeeded, stopped.log
-    assert "6 of 13 published pages would be removed, but `max-removed` (10%) allows 1" in stopped.log
+    assert (
+        "6 of 13 published pages would be removed, but `max-removed` (10%) allows 1" in stopped.log
+    )
     assert host.files() == published
 
     left_on = host.publish(**FIRST)
@@ -62,6 +77,8 @@ def test_a_site_is_published_compared_and_stopped(act: Act, platform: Simulator,
     assert "Invalid input `first-publication`" in left_on.log
 
     (job_id,) = {*re.findall(r"Job (se_\w+) started", stopped.log)}
-    by_hand = host.publish(event="workflow_dispatch", inputs={"job-id": job_id, "max-removed": "50%"})
+    by_hand = host.publish(
+        event="workflow_dispatch", inputs={"job-id": job_id, "max-removed": "50%"}
+    )
     assert by_hand.succeeded, by_hand.log
     assert host.files()[MANIFESTS[name]] != published[MANIFESTS[name]]

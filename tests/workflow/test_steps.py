@@ -19,9 +19,7 @@ pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the 
 LINK = f"https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature={'0f' * 200}"
 UNUSED_LINK = "::error::The chart does not use staticExport.bundleUrl"
 CHECK_OF_THE_CHART = ("deploy-with-helm.yml", "Check that the chart uses the link")
-OTHER_CHART = (
-    f'cp -r {CHART} /other; printf %s "$TEMPLATE" > /other/templates/values.yaml; printf %s "$VALUES" > export-values.yaml'
-)
+OTHER_CHART = f'cp -r {CHART} /other; printf %s "$TEMPLATE" > /other/templates/values.yaml; printf %s "$VALUES" > export-values.yaml'
 RERUN = ("plan-and-publish.yml", "Stop if an earlier attempt of this run was approved")
 WAIT = ("export-the-merged-commit.yml", "Wait until the site contains the commit")
 COMMIT = "c0ffee" * 6 + "c0de"
@@ -37,7 +35,9 @@ def chart_with(template: str) -> dict[str, str]:
         "CHART": "/other",
         "CHART_VERSION": "",
         "TEMPLATE": f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {template}\n",
-        "VALUES": values_text(Job(mode=Mode.EXPORT, link=Bundle(url=LINK)), None, datetime.now(UTC)),
+        "VALUES": values_text(
+            Job(mode=Mode.EXPORT, link=Bundle(url=LINK)), None, datetime.now(UTC)
+        ),
         "BUNDLE_URL": LINK,
     }
 
@@ -58,8 +58,16 @@ def served(address: str) -> str:
 
 
 def approved_by(*names: str) -> dict[str, str]:
-    answers = {"repos/example/docs/actions/runs/7/approvals": [{"state": "approved", "user": {"login": name}} for name in names]}
-    return {"GITHUB_REPOSITORY": "example/docs", "GITHUB_RUN_ID": "7", "GH_ANSWERS": json.dumps(answers)}
+    answers = {
+        "repos/example/docs/actions/runs/7/approvals": [
+            {"state": "approved", "user": {"login": name}} for name in names
+        ]
+    }
+    return {
+        "GITHUB_REPOSITORY": "example/docs",
+        "GITHUB_RUN_ID": "7",
+        "GH_ANSWERS": json.dumps(answers),
+    }
 
 
 @pytest.mark.parametrize(
@@ -74,11 +82,41 @@ def approved_by(*names: str) -> dict[str, str]:
         ),
         (REQUESTS, "mkdir site; touch site/robots.txt", {}, 1, "::error::The site has no page: "),
         (REQUESTS, NO_SERVER, {}, 1, "::error::/index.html is not the file site/index.html\n"),
-        (REQUESTS, served("/guide"), {}, 1, "::error::/guide is in the sitemap, but the site does not have it\n"),
-        (REQUESTS, served("/"), {}, 1, "::error::A missing page is answered with 200, or not with the site's 404.html\n"),
-        (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.staticExport.bundleUrl | quote }}"), 0, ""),
-        (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.staticExport.bundleUrl | b64enc }}"), 0, ""),
-        (CHECK_OF_THE_CHART, OTHER_CHART, chart_with("{{ .Values.bundleUrl | quote }}"), 1, UNUSED_LINK),
+        (
+            REQUESTS,
+            served("/guide"),
+            {},
+            1,
+            "::error::/guide is in the sitemap, but the site does not have it\n",
+        ),
+        (
+            REQUESTS,
+            served("/"),
+            {},
+            1,
+            "::error::A missing page is answered with 200, or not with the site's 404.html\n",
+        ),
+        (
+            CHECK_OF_THE_CHART,
+            OTHER_CHART,
+            chart_with("{{ .Values.staticExport.bundleUrl | quote }}"),
+            0,
+            "",
+        ),
+        (
+            CHECK_OF_THE_CHART,
+            OTHER_CHART,
+            chart_with("{{ .Values.staticExport.bundleUrl | b64enc }}"),
+            0,
+            "",
+        ),
+        (
+            CHECK_OF_THE_CHART,
+            OTHER_CHART,
+            chart_with("{{ .Values.bundleUrl | quote }}"),
+            1,
+            UNUSED_LINK,
+        ),
         (
             ("upgrade-with-helm.yml", "Upgrade the deployment"),
             "true",
@@ -89,7 +127,13 @@ def approved_by(*names: str) -> dict[str, str]:
         (RERUN, "true", approved_by(), 0, ""),
         (RERUN, "true", approved_by("reviewer"), 1, "::error::An earlier attempt was approved. "),
         (WAIT, "true", {"MARKER_URL": ""}, 1, "MARKER_URL: Set the variable DOCS_MARKER_URL\n"),
-        (WAIT, NOT_YET, {"MARKER_URL": "http://site", "COMMIT": COMMIT, "TRIES": "89"}, 0, f"http://site contains {COMMIT}\n"),
+        (
+            WAIT,
+            NOT_YET,
+            {"MARKER_URL": "http://site", "COMMIT": COMMIT, "TRIES": "89"},
+            0,
+            f"http://site contains {COMMIT}\n",
+        ),
         (
             WAIT,
             NOT_YET,
@@ -100,7 +144,12 @@ def approved_by(*names: str) -> dict[str, str]:
     ],
 )
 def test_a_step_stops_the_job_or_lets_it_continue(
-    examples_image: str, step: tuple[str, str], prepare: str, variables: Mapping[str, str], status: int, printed: str
+    examples_image: str,
+    step: tuple[str, str],
+    prepare: str,
+    variables: Mapping[str, str],
+    status: int,
+    printed: str,
 ) -> None:
     code, log = run_step(examples_image, *step, variables, prepare=prepare)
 

@@ -22,14 +22,21 @@ WEEKLY = (ROOT / ".github" / "workflows" / "weekly.yml").read_text("utf-8")
 def run(folder: Path, image: str, releases: list[dict[str, Any]]) -> WorkflowRun:
     """Run the workflow in a repository with these releases, and no open issue."""
     repository = copy_action(folder / "docs")
-    shutil.copytree(ROOT / "release", repository / "release", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "release", repository / "release", ignore=shutil.ignore_patterns("__pycache__")
+    )
     ((setup_python, commit),) = set(re.findall(r"uses: (actions/setup-python)@(\w+)", WEEKLY))
     actions = {f"{setup_python}@{commit}": HERE / "actions" / setup_python}
     act = Act(folder=folder, workflows={"weekly.yml": WEEKLY}, image=image, actions=actions)
     paths = {"releases?per_page=100": releases, "issues?state=open&per_page=100": []}
     answers = {f"repos/{REPOSITORY}/{path}": answer for path, answer in paths.items()}
     with Simulator(key=ADMIN_KEY, host="127.0.0.1") as unused:
-        return act.run("weekly.yml", unused, event="workflow_dispatch", environment={"GH_ANSWERS": json.dumps(answers)})
+        return act.run(
+            "weekly.yml",
+            unused,
+            event="workflow_dispatch",
+            environment={"GH_ANSWERS": json.dumps(answers)},
+        )
 
 
 def test_before_the_first_release_it_passes(tmp_path: Path, examples_image: str) -> None:
@@ -45,5 +52,7 @@ def test_a_finding_opens_an_issue(tmp_path: Path, examples_image: str) -> None:
 
     assert not failed.succeeded, failed.log
     (asked,) = failed.printed("asked of gh:")
-    assert asked.startswith(f"api --method POST repos/{REPOSITORY}/issues --raw-field title=Weekly check: "), failed.log
+    assert asked.startswith(
+        f"api --method POST repos/{REPOSITORY}/issues --raw-field title=Weekly check: "
+    ), failed.log
     assert "body=- v1.0.0: a check could not run: " in asked

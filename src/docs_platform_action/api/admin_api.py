@@ -42,7 +42,9 @@ from .room import ANSWER_CHECK_SECONDS, Room, StartHeld
 
 T = TypeVar("T")
 
-UNKNOWN_HOST_SECONDS: Final = 30.0  # how long a name that does not exist is looked up again before it is probably mistyped
+UNKNOWN_HOST_SECONDS: Final = (
+    30.0  # how long a name that does not exist is looked up again before it is probably mistyped
+)
 LINK_SECONDS: Final = 30.0  # how long the link of a completed job may be missing
 RECHECK_SECONDS: Final = 1.0  # how often a start that is held back checks for how long
 
@@ -196,7 +198,12 @@ class AdminApi:
     def _send(self, call: Call[T]) -> Unannounced[T]:
         began, pauses = self.clock.monotonic(), backoff_pauses(self.jitter)
         tolerance = self.outage_tolerance_seconds
-        retry = Retry(tolerance_seconds=tolerance, next_attempt_at=began, deadline=call.deadline, is_idempotent=not call.is_start)
+        retry = Retry(
+            tolerance_seconds=tolerance,
+            next_attempt_at=began,
+            deadline=call.deadline,
+            is_idempotent=not call.is_start,
+        )
         was_announced = False
         while True:
             try:
@@ -255,13 +262,17 @@ class AdminApi:
         except UnusableServerError as error:
             outcome = "ended without a response"
             self._announce_request(call, outcome, self._milliseconds_since(began))
-            raise error.failure(Unavailable, f"the API at {self.client.host}", "`base-url`") from error
+            raise error.failure(
+                Unavailable, f"the API at {self.client.host}", "`base-url`"
+            ) from error
         except NetworkError as error:
             self._announce_request(call, error.message, self._milliseconds_since(began))
             raise self._network_failure(error) from error
         self.is_host_known = True
         milliseconds = self._milliseconds_since(began)
-        answer = Answer(call=call, response=response, client=self.client, has_answered=self.has_answered)
+        answer = Answer(
+            call=call, response=response, client=self.client, has_answered=self.has_answered
+        )
         try:
             result = answer.result(self.clock.monotonic())
         except (ActionError, NoRoom, TransientError) as error:
@@ -321,19 +332,30 @@ class AdminApi:
             )
         return budget > 0
 
-    def _failure(self, call: Call[T], error: TransientError, *, outage_seconds: float) -> ActionError:
+    def _failure(
+        self, call: Call[T], error: TransientError, *, outage_seconds: float
+    ) -> ActionError:
         if error.final_error is not None:
             error.final_error.request_id = error.request_id
             return error.final_error
         if call.is_start and error.maybe_processed:
-            summary, said = "it is unknown whether the platform started it", (f"{error.message}.", *error.details)
+            summary, said = (
+                "it is unknown whether the platform started it",
+                (f"{error.message}.", *error.details),
+            )
             return StartUnconfirmed(summary, details=said, request_id=error.request_id)
         summary = f"the API at {self.client.host} remained unavailable"
-        details = [f"No successful response for {format_seconds(outage_seconds)}. Last error: {error.message}."]
+        details = [
+            f"No successful response for {format_seconds(outage_seconds)}. Last error: {error.message}."
+        ]
         if wait := error.retry_after_seconds:
-            details.append(f"The platform asked to wait for {format_approx(wait)} before the next attempt.")
+            details.append(
+                f"The platform asked to wait for {format_approx(wait)} before the next attempt."
+            )
         kind = UnknownHost if error.tolerance_seconds < math.inf else Unavailable
-        return kind(summary, details=(*details, *error.details), request_id=error.request_id, **error.advice)
+        return kind(
+            summary, details=(*details, *error.details), request_id=error.request_id, **error.advice
+        )
 
     def _record_start(self, body: Mapping[str, object], *, job: Job) -> None:
         job_id, status = read_started(body)

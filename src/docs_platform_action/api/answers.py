@@ -18,10 +18,15 @@ from .calls import Call
 T = TypeVar("T")
 
 _MISSING_ENDPOINT: Final = re.compile(
-    r"(?<![\w.-])(?:endpoint|route|path|requested url|cannot (?:get|post)|method not allowed)(?![\w.-])", re.IGNORECASE
+    r"(?<![\w.-])(?:endpoint|route|path|requested url|cannot (?:get|post)|method not allowed)(?![\w.-])",
+    re.IGNORECASE,
 )
-_RESOURCE: Final = re.compile(r"domain|deployment|site|project", re.IGNORECASE)  # only the API itself mentions one of these
-_NOT_FOUND: Final = re.compile(r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE)  # adds nothing to the status
+_RESOURCE: Final = re.compile(
+    r"domain|deployment|site|project", re.IGNORECASE
+)  # only the API itself mentions one of these
+_NOT_FOUND: Final = re.compile(
+    r"(?:404\W+)?(?:resource )?not found\W*", re.IGNORECASE
+)  # adds nothing to the status
 
 
 MAX_SHOWN_ID_LENGTH: Final = 200  # of the job that keeps a start from being accepted
@@ -62,14 +67,23 @@ class Answer(Generic[T]):
         `NoRoom` if there is no room for a start.
         """
         call, response, status = self.call, self.response, self.response.status
-        is_success, is_rejection = 200 <= status < 300, 300 <= status < 500 and status not in TEMPORARY_STATUSES
-        temporary_until = call.temporary_until.get(status, -math.inf if is_success or is_rejection else math.inf)
+        is_success, is_rejection = (
+            200 <= status < 300,
+            300 <= status < 500 and status not in TEMPORARY_STATUSES,
+        )
+        temporary_until = call.temporary_until.get(
+            status, -math.inf if is_success or is_rejection else math.inf
+        )
         is_foreign = is_rejection and status >= 400 and response.is_web_page  # not the API's own
         if is_foreign:
             temporary_until = math.inf if self.has_answered and not call.is_start else -math.inf
         if temporary_until <= now and is_success:
             return self._read_success()
-        was_rejected = is_rejection or status == 429 or (status == 503 and response.retry_after_seconds is not None)
+        was_rejected = (
+            is_rejection
+            or status == 429
+            or (status == 503 and response.retry_after_seconds is not None)
+        )
         call.request.maybe_processed = not was_rejected
         if self._is_lack_of_room:
             raise self._no_room()
@@ -150,14 +164,25 @@ class Answer(Generic[T]):
                     return result
         elif response.is_web_page and not self.has_answered:
             reason = "the server returned a web page, not the API's JSON"
-            raise self._wrong_base_url(BadResponse, reason, cause="That is often the dashboard's address.")
+            raise self._wrong_base_url(
+                BadResponse, reason, cause="That is often the dashboard's address."
+            )
         returned = f"The API returned {response.status}, but {problem}"
-        if advice is not errors.ECHOED_KEY and (call.request.method == "GET" or not isinstance(body, dict)):
+        if advice is not errors.ECHOED_KEY and (
+            call.request.method == "GET" or not isinstance(body, dict)
+        ):
             raise TransientError(returned, advice=advice)
         details = [f"{returned}."]
         if call.is_start:
-            came = "" if advice is errors.ECHOED_KEY else f"The response was: {json.dumps(body, ensure_ascii=False)[:300]}"
-            details += [came, "The platform may have started a job anyway. Check the dashboard before the next run."]
+            came = (
+                ""
+                if advice is errors.ECHOED_KEY
+                else f"The response was: {json.dumps(body, ensure_ascii=False)[:300]}"
+            )
+            details += [
+                came,
+                "The platform may have started a job anyway. Check the dashboard before the next run.",
+            ]
         summary = f"the API's response to {call.request.url} is invalid"
         raise BadResponse(summary, details=tuple(filter(None, details)), **advice)
 
@@ -178,11 +203,17 @@ class Answer(Generic[T]):
             summary = f"the API redirects to {target} ({status})"
             return BadResponse(summary, details=(not_followed,), **in_front)
         if self._is_wrong_base_url:
-            version = f"Remove `{self._extra_version}` from `base-url`: the action adds it." if self._extra_version else ""
+            version = (
+                f"Remove `{self._extra_version}` from `base-url`: the action adds it."
+                if self._extra_version
+                else ""
+            )
             reason = f"the server at {self.client.base_url} has no such endpoint ({status})"
             return self._wrong_base_url(kind, reason, remedy=version)
         if self.response.is_web_page:
-            return kind(f"the API returned a web page instead of JSON, {format_status(status)}", **in_front)
+            return kind(
+                f"the API returned a web page instead of JSON, {format_status(status)}", **in_front
+            )
         form = self.call.form
         if status == 403:
             return self._forbidden(summary)
@@ -233,20 +264,29 @@ class Answer(Generic[T]):
             summary, cause = f"the completed export {job.job_id} was deleted (404)", ""
             remedy = "Export again."
         elif self.has_answered:
-            summary, cause = f"the platform no longer knows the job {job.job_id} (404)", "The platform has deleted or lost it."
+            summary, cause = (
+                f"the platform no longer knows the job {job.job_id} (404)",
+                "The platform has deleted or lost it.",
+            )
             remedy = f"Check the dashboard. If the job is there, use `{job.inputs_to_collect}`. If not, start another one."
         elif form is not None:
             cause = form.unknown_job["cause"]
             remedy = form.unknown_job["remedy"]
         return errors.NotFound(summary, details=self._quotes, cause=cause, remedy=remedy)
 
-    def _wrong_base_url(self, kind: type[ActionError], reason: str, cause: str = "", remedy: str = "") -> ActionError:
+    def _wrong_base_url(
+        self, kind: type[ActionError], reason: str, cause: str = "", remedy: str = ""
+    ) -> ActionError:
         """Return the failure of a request that the API did not answer.
 
         `base-url` is wrong, or the platform has the other form of the export API.
         """
-        details = self._quotes or (f"The response is not the API's JSON ({self.response.description}).",)
-        cause = cause or "The address or its path prefix is wrong, or it is the dashboard's address."
+        details = self._quotes or (
+            f"The response is not the API's JSON ({self.response.description}).",
+        )
+        cause = (
+            cause or "The address or its path prefix is wrong, or it is the dashboard's address."
+        )
         remedy = remedy or "Look up the API address in the platform documentation."
         summary = f"`base-url` is probably wrong: {reason}"
         form = self.call.form
@@ -272,4 +312,6 @@ def reports_missing_endpoint(body: object, *, or_name: bool = False) -> bool:
     if any(_RESOURCE.search(text) for text in texts):
         return False
     may_repeat_status = or_name or not (isinstance(error, str) and error.strip()) or "path" in body
-    return any(map(_MISSING_ENDPOINT.search, texts)) or (may_repeat_status and all(map(_NOT_FOUND.fullmatch, texts)))
+    return any(map(_MISSING_ENDPOINT.search, texts)) or (
+        may_repeat_status and all(map(_NOT_FOUND.fullmatch, texts))
+    )

@@ -8,7 +8,15 @@ from tempfile import TemporaryFile
 from typing import Final
 
 from ..context import Context
-from ..errors import ActionError, Cancelled, DownloadFailed, InternalError, InvalidBundle, TooFewPages, Unavailable
+from ..errors import (
+    ActionError,
+    Cancelled,
+    DownloadFailed,
+    InternalError,
+    InvalidBundle,
+    TooFewPages,
+    Unavailable,
+)
 from ..inputs.settings import DeliverySettings, OutputPath
 from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, VERIFICATION, Job
 from ..manifest import manifest_lines
@@ -29,9 +37,14 @@ MAX_RESTARTS: Final = 2  # of a delivery whose download cannot be resumed
 def warn_of_link(job: Job, context: Context, error: ActionError | None = None) -> None:
     """Warn that a job's link expires soon: that a new one lives no longer, or that there is none because of an error."""
     now = context.clock.now()
-    lines = [f"{job.title}: the bundle link {_expiry(job, context)}.", f"This runner's clock says {now:%Y-%m-%d %H:%M:%S} UTC."]
+    lines = [
+        f"{job.title}: the bundle link {_expiry(job, context)}.",
+        f"This runner's clock says {now:%Y-%m-%d %H:%M:%S} UTC.",
+    ]
     if error is None:
-        lines.append("A new link is not valid for longer. Steps that use the files of `bundle-path` or `site-path` need no link.")
+        lines.append(
+            "A new link is not valid for longer. Steps that use the files of `bundle-path` or `site-path` need no link."
+        )
     else:
         again = f"A later run with `{job.inputs_to_collect}` makes a new one."
         lines += [as_sentence(f"It could not be replaced: {error.summary}"), *error.details]
@@ -100,7 +113,11 @@ class Delivery:
     def _download(self) -> None:
         self.job.start_phase(DOWNLOAD, self.context.clock.monotonic())
         target, summary = self.settings.bundle_path, "the bundle cannot be saved"
-        kept = Staged(target, self._owner(target), DownloadFailed, summary) if target is not None else nullcontext()
+        kept = (
+            Staged(target, self._owner(target), DownloadFailed, summary)
+            if target is not None
+            else nullcontext()
+        )
         with kept as archive, BundleStream(self.job, self.context, archive) as stream:
             stream.peek()
             if archive is not None:
@@ -112,7 +129,9 @@ class Delivery:
                     self._end_download(stream)
                     self._publish_archive(archive)
             except InvalidBundle as error:
-                is_guarded = self.settings.min_pages is not None or self.settings.compare_with is not None
+                is_guarded = (
+                    self.settings.min_pages is not None or self.settings.compare_with is not None
+                )
                 if archive is not None and not is_guarded and not isinstance(error, DiskTooSmall):
                     with suppress(DownloadFailed):  # the archive is kept only to inspect it
                         self._end_download(stream)
@@ -124,14 +143,18 @@ class Delivery:
             self.job.delivered = replace(self.job.delivered, downloaded=downloaded)
             self.context.events.downloaded(self.job)
 
-    def _deliver_site(self, target: OutputPath, stream: BundleStream | BundleFile, archive: Staged | None) -> None:
+    def _deliver_site(
+        self, target: OutputPath, stream: BundleStream | BundleFile, archive: Staged | None
+    ) -> None:
         owner, summary = self._owner(target), f"the site cannot be written to {target.name}"
         is_planned = (self.settings.manifest_path, self.settings.compare_with) != (None, None)
         digests = Digests(self.settings.compare_with or {}) if is_planned else None
         with Staged(target, owner, InternalError, summary, is_folder=True) as site:
             tree = Tree(site.path, site.descriptor, self.context.clock.cancellation, owner, digests)
             is_zip, size = stream.peek().startswith(ZIP_MAGICS), stream.size or 0
-            site.check_space(2 * size if is_zip and archive is None else size)  # the archive and a site that is as large
+            site.check_space(
+                2 * size if is_zip and archive is None else size
+            )  # the archive and a site that is as large
             if is_zip:
                 self._unpack_zip(stream, archive, site, tree)
             else:
@@ -144,8 +167,12 @@ class Delivery:
             only_folder = tree.only_folder()
             site.publish()
         manifest = self.settings.manifest_path.name if self.settings.manifest_path else None
-        self.job.delivered = replace(self.job.delivered, site_path=target.name, site_files=tree.files, manifest_path=manifest)
-        self.context.events.noted(self.job, f"Unpacked {pluralize(tree.files, 'file')} to {target.name}/")
+        self.job.delivered = replace(
+            self.job.delivered, site_path=target.name, site_files=tree.files, manifest_path=manifest
+        )
+        self.context.events.noted(
+            self.job, f"Unpacked {pluralize(tree.files, 'file')} to {target.name}/"
+        )
         if only_folder is not None:
             inner = f"{target.name}/{only_folder}"
             lines = [
@@ -155,9 +182,14 @@ class Delivery:
             ]
             self.context.events.warning(self.job, lines)
 
-    def _unpack_zip(self, stream: BundleStream | BundleFile, archive: Staged | None, site: Staged, tree: Tree) -> None:
+    def _unpack_zip(
+        self, stream: BundleStream | BundleFile, archive: Staged | None, site: Staged, tree: Tree
+    ) -> None:
         """Unpack a zip archive once it is complete, because its directory is at the end."""
-        with site.errors_explained(), archive.open() if archive is not None else TemporaryFile(dir=site.path.parent) as file:
+        with (
+            site.errors_explained(),
+            archive.open() if archive is not None else TemporaryFile(dir=site.path.parent) as file,
+        ):
             while archive is None and (chunk := stream.read(CHUNK_BYTES)):
                 tree.take_space(len(chunk))
                 file.write(chunk)
@@ -184,7 +216,9 @@ class Delivery:
                     self.context.events.unpack_progressed(self.job, tree.files, tree.bytes)
                 pipe.write(b"")
             except InvalidBundle as error:
-                pipe.write(error)  # after what comes before it in the archive, which may be an error, too
+                pipe.write(
+                    error
+                )  # after what comes before it in the archive, which may be an error, too
             pipe.wait()
         self._end_download(stream)
 
@@ -211,7 +245,11 @@ class Delivery:
             changes, paths = compare(settings.compare_with, files)
             if (target := settings.changes_path) is not None:
                 self._write(target, "the changes", changes_json(paths))
-            job.delivered = replace(job.delivered, changes=changes, changes_path=target.name if target is not None else None)
+            job.delivered = replace(
+                job.delivered,
+                changes=changes,
+                changes_path=target.name if target is not None else None,
+            )
             for line in describe(changes):
                 self.context.events.noted(job, line)
             if settings.max_removed is not None:
@@ -220,7 +258,9 @@ class Delivery:
             self._write(settings.manifest_path, "the manifest", manifest_lines(files))
 
     def _write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:
-        with Staged(target, self._owner(target), InternalError, f"{what} cannot be written to {target.name}") as file:
+        with Staged(
+            target, self._owner(target), InternalError, f"{what} cannot be written to {target.name}"
+        ) as file:
             file.write_lines(lines)
             self.context.clock.cancellation.check()
             file.publish()
@@ -229,8 +269,12 @@ class Delivery:
         if archive is not None and self.settings.bundle_path is not None:
             self.context.clock.cancellation.check()
             archive.publish()
-            self.job.delivered = replace(self.job.delivered, bundle_path=self.settings.bundle_path.name)
-            self.context.events.noted(self.job, f"Saved the archive to {self.settings.bundle_path.name}")
+            self.job.delivered = replace(
+                self.job.delivered, bundle_path=self.settings.bundle_path.name
+            )
+            self.context.events.noted(
+                self.job, f"Saved the archive to {self.settings.bundle_path.name}"
+            )
 
     def renew_link(self) -> bool:
         """Replace the link, also in the values file, and return whether that succeeded. Raises `Cancelled`."""
@@ -264,7 +308,11 @@ class Delivery:
         return self.owners.setdefault(target.root, owner_of(target.root))
 
     def _warn_of_chown_error(self) -> None:
-        errors = [owner.chown_error for owner in self.owners.values() if owner is not None and owner.chown_error]
+        errors = [
+            owner.chown_error
+            for owner in self.owners.values()
+            if owner is not None and owner.chown_error
+        ]
         if errors:
             lines = [
                 "The action's files could not be given to the workspace's owner.",

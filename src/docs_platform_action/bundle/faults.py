@@ -37,7 +37,8 @@ DISK_FULL: Final = Advice(
     remedy="Free space in an earlier step, or use a runner with a larger disk.",
 )
 DISK_FAULTY: Final = Advice(
-    cause="The runner's disk is faulty, or another process is using it.", remedy="Fix the runner and run the workflow again."
+    cause="The runner's disk is faulty, or another process is using it.",
+    remedy="Fix the runner and run the workflow again.",
 )
 PATH_SHARED: Final = Advice(
     cause="Another process or an earlier step uses the same path. Its files were not changed.",
@@ -59,7 +60,9 @@ class DiskTooSmall(InvalidBundle):
     """The archive, or the site in it, needs more space than there is."""
 
     def __init__(self, *details: str) -> None:
-        super().__init__("the bundle is too large for the runner's disk", details=details, **DISK_FULL)
+        super().__init__(
+            "the bundle is too large for the runner's disk", details=details, **DISK_FULL
+        )
 
 
 def damaged(fact: str) -> InvalidBundle:

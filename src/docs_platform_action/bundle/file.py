@@ -74,7 +74,10 @@ class BundleFile(io.RawIOBase):
         if (found := self._sha256.hexdigest()) != self._expected:
             raise InvalidBundle(
                 "the archive does not match `bundle-sha256`",
-                details=(f"SHA-256 of {quoted(self._name)}: {found}.", f"Expected: {self._expected}."),
+                details=(
+                    f"SHA-256 of {quoted(self._name)}: {found}.",
+                    f"Expected: {self._expected}.",
+                ),
                 cause="The archive was replaced or changed, or `bundle-sha256` belongs to another one.",
                 remedy="Take the archive and its SHA-256 from the same run. Nothing was unpacked.",
             )

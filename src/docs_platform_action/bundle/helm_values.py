@@ -18,7 +18,10 @@ class _Dumper(yaml.SafeDumper):
     """Writes `_Text` in double quotes: a plain `2024-06-01` is a date, `1e3` a number and `yes` a boolean."""
 
 
-_Dumper.add_representer(_Text, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style='"'))
+_Dumper.add_representer(
+    _Text,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style='"'),
+)
 
 
 def values_text(job: Job, version: str | None, now: datetime) -> str:
@@ -28,10 +31,20 @@ def values_text(job: Job, version: str | None, now: datetime) -> str:
     export: dict[str, object] = {"enabled": True, "bundleUrl": _Text(link.url)}
     if version is not None:
         export["version"] = _Text(version)
-    values = yaml.dump({"staticExport": export}, Dumper=_Dumper, width=float("inf"), allow_unicode=False, sort_keys=False)
+    values = yaml.dump(
+        {"staticExport": export},
+        Dumper=_Dumper,
+        width=float("inf"),
+        allow_unicode=False,
+        sort_keys=False,
+    )
     site = f" of {job.site}" if job.site is not None else ""
     until = f"{link.expires:%Y-%m-%d %H:%M:%S} UTC" if link.expires is not None else link.expires_at
-    expiry = f" The link {'is valid until' if job.link_seconds(now) > 0 else 'expired at'} {until}." if until is not None else ""
+    expiry = (
+        f" The link {'is valid until' if job.link_seconds(now) > 0 else 'expired at'} {until}."
+        if until is not None
+        else ""
+    )
     comment = (
         f"Static export{site}, job {job.job_id}.{expiry}",
         f"To get a new link, run the action with {job.inputs_to_collect}",

@@ -10,7 +10,9 @@ from ..clock import Cancellation
 from ..errors import NO_THREADS, Cancelled, InternalError
 
 _MAX_CHUNKS: Final = 4  # that are written, but not read
-_CHECK_SECONDS: Final = 0.05  # how often a wait checks whether the other side has ended, or the run is cancelled
+_CHECK_SECONDS: Final = (
+    0.05  # how often a wait checks whether the other side has ended, or the run is cancelled
+)
 
 
 class Pipe(threading.Thread):

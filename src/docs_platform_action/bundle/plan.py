@@ -25,7 +25,11 @@ class Digests:
 
     def record(self, path: bytes, content: Iterable[Chunk]) -> Iterator[Chunk]:
         """Yield a file's content, and record its digests at the end."""
-        digest, page, size = hashlib.sha256(), list[Chunk](), 0 if is_page(path) else MAX_PAGE_BYTES + 1
+        digest, page, size = (
+            hashlib.sha256(),
+            list[Chunk](),
+            0 if is_page(path) else MAX_PAGE_BYTES + 1,
+        )
         for chunk in content:
             digest.update(chunk)
             size += len(chunk)
@@ -44,15 +48,23 @@ class Digests:
             self.files[path] = self.files[target][: None if is_page(path) else DIGEST_BYTES]
 
 
-def compare(published: Mapping[bytes, bytes], files: Mapping[bytes, bytes]) -> tuple[Changes, Mapping[str, Sequence[bytes]]]:
+def compare(
+    published: Mapping[bytes, bytes], files: Mapping[bytes, bytes]
+) -> tuple[Changes, Mapping[str, Sequence[bytes]]]:
     """Return what changes from the published digests to those of a new site, and the sorted paths by kind.
 
     A page without a digest of its text, because it is very large, counts as changed in its text.
     """
     common = sorted(files.keys() & published.keys())
-    differing = [path for path in common if files[path][:DIGEST_BYTES] != published[path][:DIGEST_BYTES]]
+    differing = [
+        path for path in common if files[path][:DIGEST_BYTES] != published[path][:DIGEST_BYTES]
+    ]
     has_new_text = {
-        path: is_page(path) and (len(files[path]) == DIGEST_BYTES or files[path][DIGEST_BYTES:] != published[path][DIGEST_BYTES:])
+        path: is_page(path)
+        and (
+            len(files[path]) == DIGEST_BYTES
+            or files[path][DIGEST_BYTES:] != published[path][DIGEST_BYTES:]
+        )
         for path in differing
     }
     paths = {
@@ -63,16 +75,28 @@ def compare(published: Mapping[bytes, bytes], files: Mapping[bytes, bytes]) -> t
     }
     pages = {kind: [path for path in changed if is_page(path)] for kind, changed in paths.items()}
     counts = {kind: len(changed) for kind, changed in pages.items()}
-    others = {kind: len(changed) - counts[kind] for kind, changed in paths.items() if kind != Changes.TEXT_CHANGED}
-    counts[Changes.UNCHANGED] = sum(map(is_page, common)) - counts[Changes.CHANGED] - counts[Changes.TEXT_CHANGED]
+    others = {
+        kind: len(changed) - counts[kind]
+        for kind, changed in paths.items()
+        if kind != Changes.TEXT_CHANGED
+    }
+    counts[Changes.UNCHANGED] = (
+        sum(map(is_page, common)) - counts[Changes.CHANGED] - counts[Changes.TEXT_CHANGED]
+    )
     others[Changes.UNCHANGED] = len(common) - len(differing) - counts[Changes.UNCHANGED]
-    listed = {kind: tuple(map(bytes.decode, changed[:MAX_LISTED])) for kind, changed in pages.items()}
+    listed = {
+        kind: tuple(map(bytes.decode, changed[:MAX_LISTED])) for kind, changed in pages.items()
+    }
     return Changes(pages=counts, files=others, listed=listed, is_first=not published), paths
 
 
 def describe(changes: Changes) -> Iterator[str]:
     """Yield what changes, in lines for the log."""
-    pages = ", ".join(f"{count:,} {Changes.NAMES.get(kind, kind)}" for kind, count in changes.pages.items() if count)
+    pages = ", ".join(
+        f"{count:,} {Changes.NAMES.get(kind, kind)}"
+        for kind, count in changes.pages.items()
+        if count
+    )
     files = ", ".join(f"{count:,} {kind}" for kind, count in changes.files.items() if count)
     yield f"Changes: pages: {pages or 'none'}; other files: {files or 'none'}"
     yield from changes.notes
@@ -85,9 +109,15 @@ def check_removed(changes: Changes, max_removed: MaxRemoved) -> None:
     allowed = max_removed.of(published)
     if removed <= allowed:
         return
-    limit = f"`max-removed` ({max_removed.amount}%)" if max_removed.is_percentage else "`max-removed`"
+    limit = (
+        f"`max-removed` ({max_removed.amount}%)" if max_removed.is_percentage else "`max-removed`"
+    )
     named = [f"'{path}'" for path in changes.listed[Changes.REMOVED][:MAX_NAMED]]
-    more = [f"{removed - len(named):,} more (`changes-path` lists all)"] if removed > len(named) else []
+    more = (
+        [f"{removed - len(named):,} more (`changes-path` lists all)"]
+        if removed > len(named)
+        else []
+    )
     raise TooManyRemoved(
         f"{removed:,} of {pluralize(published, 'published page')} would be removed, but {limit} allows {allowed:,}",
         details=(f"Removed: {', '.join([*named, *more])}.", "Nothing was published."),
@@ -102,7 +132,9 @@ def site_sha256(lines: Iterable[bytes]) -> str:
         if size > MAX_BYTES:
             raise InvalidBundle(
                 "the site is too large for its manifest",
-                details=(f"The names of its files do not fit into the manifest's {format_bytes(MAX_BYTES)}.",),
+                details=(
+                    f"The names of its files do not fit into the manifest's {format_bytes(MAX_BYTES)}.",
+                ),
                 cause="The site has very many files with very long names.",
                 remedy="Deliver it without `manifest-path` and `compare-with`.",
             )

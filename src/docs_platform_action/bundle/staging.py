@@ -30,11 +30,19 @@ class Staged:
     """
 
     def __init__(
-        self, target: OutputPath, owner: Owner | None, failure: type[ActionError], summary: str, *, is_folder: bool = False
+        self,
+        target: OutputPath,
+        owner: Owner | None,
+        failure: type[ActionError],
+        summary: str,
+        *,
+        is_folder: bool = False,
     ) -> None:
         suffix = f".{secrets.token_hex(8)}.part"
         name = target.path.name.encode()[: MAX_PART_BYTES - 1 - len(suffix)].decode(errors="ignore")
-        self.path = self._part = target.path.with_name(f".{name}{suffix}")  # hidden, so that no glob of a later step matches it
+        self.path = self._part = target.path.with_name(
+            f".{name}{suffix}"
+        )  # hidden, so that no glob of a later step matches it
         self.descriptor = -1  # until the part is created
         self._target, self._owner, self._failure, self._summary = target, owner, failure, summary
         self._is_folder = is_folder
@@ -45,7 +53,9 @@ class Staged:
             with self.errors_explained():
                 try:
                     self._create()
-                except FileNotFoundError:  # another job of the run has just removed a folder that it had made
+                except (
+                    FileNotFoundError
+                ):  # another job of the run has just removed a folder that it had made
                     self._create()
         except BaseException as error:
             self.__exit__(type(error))
@@ -72,14 +82,19 @@ class Staged:
         try:
             yield
         except OSError as error:
-            name = f" ({quoted(error.filename.decode())})" if isinstance(error.filename, bytes) else ""  # of an entry
+            name = (
+                f" ({quoted(error.filename.decode())})" if isinstance(error.filename, bytes) else ""
+            )  # of an entry
             details = [f"The system reported: {error.strerror or type(error).__name__}{name}."]
             advice = DENIED if isinstance(error, PermissionError) else DISK_FAULTY
             if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
                 advice = DISK_FULL
             elif error.errno in _INTERFERENCE:
                 advice = PATH_SHARED
-                details.insert(0, f"Another process changed `{self._target.name}` or its temporary files during the run.")
+                details.insert(
+                    0,
+                    f"Another process changed `{self._target.name}` or its temporary files during the run.",
+                )
             raise self._failure(self._summary, details=tuple(details), **advice) from error
 
     def _create(self) -> None:
@@ -93,7 +108,9 @@ class Staged:
                         self._owner.chown(folder)
         if self._is_folder:
             self._part.mkdir(0o700)
-        flags = os.O_RDONLY | os.O_DIRECTORY if self._is_folder else os.O_RDWR | os.O_CREAT | os.O_EXCL
+        flags = (
+            os.O_RDONLY | os.O_DIRECTORY if self._is_folder else os.O_RDWR | os.O_CREAT | os.O_EXCL
+        )
         self.descriptor = os.open(self._part, flags | os.O_NOFOLLOW, 0o600)
         if self._owner is not None:
             self._owner.chown(self.descriptor)
@@ -109,7 +126,9 @@ class Staged:
         with self.errors_explained():
             disk = shutil.disk_usage(self._part.parent)
         if disk.total and needed > disk.free:
-            raise DiskTooSmall(f"At least {format_bytes(needed)} are needed; {format_bytes(disk.free)} are free.")
+            raise DiskTooSmall(
+                f"At least {format_bytes(needed)} are needed; {format_bytes(disk.free)} are free."
+            )
 
     def write(self, data: bytes) -> None:
         """Append to the file."""

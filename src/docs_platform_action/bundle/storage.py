@@ -24,7 +24,9 @@ from ..models import UNUSABLE, is_bundle_url
 from ..text import netloc_of, without_query
 
 IDLE_SECONDS: Final = 30.0  # a connection without a byte for this long counts as broken
-HEAD_SECONDS: Final = 60.0  # until a response begins, redirects included, and until an error response ends
+HEAD_SECONDS: Final = (
+    60.0  # until a response begins, redirects included, and until an error response ends
+)
 MAX_REDIRECTS: Final = 5
 MAX_ERROR_BYTES: Final = 16 * 1024
 
@@ -36,7 +38,11 @@ def validator_of(response: Response) -> str | None:
         return etag if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
     modified_at, sent_at = http_date(modified), http_date(response.headers.get("Date", ""))
     # a date is strong if the bundle was not replaced within the same second (section 8.8.2.2)
-    is_strong = modified_at is not None and sent_at is not None and sent_at - modified_at >= timedelta(seconds=1)
+    is_strong = (
+        modified_at is not None
+        and sent_at is not None
+        and sent_at - modified_at >= timedelta(seconds=1)
+    )
     return modified if is_strong else None
 
 
@@ -72,7 +78,9 @@ def request_bundle(
                 timeouts = replace(timeouts, total_seconds=response.exchange.remaining_seconds)
         except UnusableServerError as error:
             raise error.failure(
-                DownloadFailed, f"the storage at {netloc_of(url)}", "the link, which the platform makes"
+                DownloadFailed,
+                f"the storage at {netloc_of(url)}",
+                "the link, which the platform makes",
             ) from error
         context.client.redactor.add_link(url)
     loop = "The storage, or a gateway in front of it, redirects in a loop."
@@ -87,7 +95,9 @@ def address_of(link: str) -> str:
 
 def _redirected(url: str, response: Response) -> str:
     location = response.headers.get("Location", "")
-    with contextlib.suppress(UnicodeError):  # http.client decodes headers as Latin-1; most servers write UTF-8
+    with contextlib.suppress(
+        UnicodeError
+    ):  # http.client decodes headers as Latin-1; most servers write UTF-8
         location = location.encode("latin-1").decode()
     try:
         # only for relative addresses: `urljoin` changes absolute ones, and drops some control characters

@@ -16,13 +16,24 @@ from ..errors import InvalidBundle
 from ..models import UNUSABLE
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
 from ..text import format_bytes, quoted
-from .archive import CHUNK_BYTES, FOLDER, HARD_LINK, MAX_UNPACKED_BYTES, SYMBOLIC_LINK, Chunk, Entry, check_entries
+from .archive import (
+    CHUNK_BYTES,
+    FOLDER,
+    HARD_LINK,
+    MAX_UNPACKED_BYTES,
+    SYMBOLIC_LINK,
+    Chunk,
+    Entry,
+    check_entries,
+)
 from .faults import DiskTooSmall, too_large, unsafe
 from .plan import Digests
 from .staging import write_all
 
 MAX_RESERVED_BYTES: Final = 1024**3  # of the disk stay free; on a small one, a tenth of it
-_ENTRY_BYTES: Final = 4096  # on the disk beside the content: the rest of a file's last block, or a folder's block
+_ENTRY_BYTES: Final = (
+    4096  # on the disk beside the content: the rest of a file's last block, or a folder's block
+)
 _MAX_CONCURRENT_UNPACKS: Final = 100  # the upper limit of `max-parallel`
 
 MAX_PATH_BYTES: Final = 1024  # as S3's keys (source: Amazon S3 User Guide, "Naming Amazon S3 objects"); Linux allows 4095
@@ -36,7 +47,12 @@ class Tree:
     """The tree below an empty folder, written relative to its open descriptor `root`: no path is longer than in the archive."""
 
     def __init__(
-        self, folder: Path, root: int, cancellation: Cancellation, owner: Owner | None, digests: Digests | None = None
+        self,
+        folder: Path,
+        root: int,
+        cancellation: Cancellation,
+        owner: Owner | None,
+        digests: Digests | None = None,
     ) -> None:
         self.files = self.html_files = self.bytes = self._entries = 0
         self._budget = 0  # bytes until the next look at the disk
@@ -54,10 +70,14 @@ class Tree:
         What macOS adds to an archive is left out.
         """
         self._cancellation.check()
-        is_root = entry.type == FOLDER and not entry.name.strip("/")  # Python's tarfile may name the folder itself so
+        is_root = entry.type == FOLDER and not entry.name.strip(
+            "/"
+        )  # Python's tarfile may name the folder itself so
         path = "" if is_root else path_of(entry.name)
         parents, _, name = path.rpartition("/")
-        is_left_out = path.split("/", 1)[0] == "__MACOSX" or (name.startswith("._") and entry.type != FOLDER)
+        is_left_out = path.split("/", 1)[0] == "__MACOSX" or (
+            name.startswith("._") and entry.type != FOLDER
+        )
         if entry.type == FOLDER and not is_left_out and path not in self._folders:
             self._make_folder(path)  # counts it
             return
@@ -65,7 +85,9 @@ class Tree:
         if entry.type == FOLDER or is_left_out:
             return
         if not path or entry.name.endswith(("/", "/.")):
-            raise unsafe(f"Entry {quoted(entry.name)} is {entry.type}, but has the name of a folder.")
+            raise unsafe(
+                f"Entry {quoted(entry.name)} is {entry.type}, but has the name of a folder."
+            )
         self._make_folder(parents)
         if entry.type == SYMBOLIC_LINK:
             self._add_link(path, entry.target)
@@ -78,7 +100,10 @@ class Tree:
         """Create the symbolic links. Raises `InvalidBundle` if there are no files, or one of the links does not stay inside."""
         if not self.files:
             # delivering it would empty the site
-            raise InvalidBundle("the bundle holds no files", cause="The export wrote nothing, or only a part of its bundle.")
+            raise InvalidBundle(
+                "the bundle holds no files",
+                cause="The export wrote nothing, or only a part of its bundle.",
+            )
         for path, target in self._links.items():
             os.symlink(target.encode(), path.encode(), dir_fd=self._root)
             self._chown(path)
@@ -91,7 +116,11 @@ class Tree:
     def only_folder(self) -> str | None:
         """Return the only folder at the top, if it has an `index.html` and the top has none."""
         folders = [path for path in self._folders if path and "/" not in path]
-        is_only = len(folders) == 1 and not self._is_file("index.html") and self._is_file(f"{folders[0]}/index.html")
+        is_only = (
+            len(folders) == 1
+            and not self._is_file("index.html")
+            and self._is_file(f"{folders[0]}/index.html")
+        )
         return folders[0] if is_only else None
 
     def _is_file(self, path: str) -> bool:
@@ -105,10 +134,17 @@ class Tree:
         self._cancellation.check()
         link, subject = top + b"/" + path.encode(), f"Symbolic link {quoted(path)}"
         try:
-            os.stat(path.encode(), dir_fd=self._root)  # unlike `realpath`, it refuses `file/../file`
-            real, above = os.path.realpath(link, strict=True), os.path.realpath(link.rpartition(b"/")[0])
+            os.stat(
+                path.encode(), dir_fd=self._root
+            )  # unlike `realpath`, it refuses `file/../file`
+            real, above = (
+                os.path.realpath(link, strict=True),
+                os.path.realpath(link.rpartition(b"/")[0]),
+            )
         except OSError:
-            raise unsafe(f"{subject} is broken: its target does not exist, or is part of a loop.") from None
+            raise unsafe(
+                f"{subject} is broken: its target does not exist, or is part of a loop."
+            ) from None
         if not (real + b"/").startswith(top + b"/"):
             raise unsafe(f"{subject} leads outside the folder.")
         if (above + b"/").startswith(real + b"/"):
@@ -126,7 +162,9 @@ class Tree:
             os.mkdir(path.encode(), FOLDER_MODE, dir_fd=self._root)
         except FileExistsError:
             raise _taken(path) from None
-        set_mode(path.encode(), FOLDER_MODE, dir_fd=self._root)  # before chown, after which it may be denied
+        set_mode(
+            path.encode(), FOLDER_MODE, dir_fd=self._root
+        )  # before chown, after which it may be denied
         self._chown(path)
         self._folders.add(path)
 
@@ -147,7 +185,9 @@ class Tree:
                 self._cancellation.check()
                 self.bytes += len(chunk)
                 if self.bytes > MAX_UNPACKED_BYTES:
-                    raise too_large(f"The archive unpacks to more than {format_bytes(MAX_UNPACKED_BYTES)}.")
+                    raise too_large(
+                        f"The archive unpacks to more than {format_bytes(MAX_UNPACKED_BYTES)}."
+                    )
                 self.take_space(len(chunk))
                 write_all(descriptor, chunk)
         finally:
@@ -160,8 +200,14 @@ class Tree:
             self._add_link(path, self._links[source])
             return
         if source in self._folders or source == path or not self._is_file(source):
-            raise unsafe(f"Hard link {quoted(path)} leads to {quoted(source)}, but no such file comes before it.")
-        with os.fdopen(os.open(source.encode(), os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._root), "rb", buffering=0) as file:
+            raise unsafe(
+                f"Hard link {quoted(path)} leads to {quoted(source)}, but no such file comes before it."
+            )
+        with os.fdopen(
+            os.open(source.encode(), os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._root),
+            "rb",
+            buffering=0,
+        ) as file:
             self._add_file(path, iter(lambda: file.read(CHUNK_BYTES), b""))
 
     def _add_link(self, path: str, target: str) -> None:
@@ -187,11 +233,17 @@ class Tree:
         """Count bytes that are about to be written to the disk. Raises `DiskTooSmall` if it becomes too full, and `OSError`."""
         if count > self._budget:
             disk = os.statvfs(self._root)
-            free, reserved = disk.f_bavail * disk.f_frsize, min(disk.f_blocks * disk.f_frsize // 10, MAX_RESERVED_BYTES)
-            if disk.f_blocks and count > free - reserved:  # some network and FUSE file systems report no sizes
+            free, reserved = (
+                disk.f_bavail * disk.f_frsize,
+                min(disk.f_blocks * disk.f_frsize // 10, MAX_RESERVED_BYTES),
+            )
+            if (
+                disk.f_blocks and count > free - reserved
+            ):  # some network and FUSE file systems report no sizes
                 written = f"Unpacking stopped after {format_bytes(self.bytes)}."
                 raise DiskTooSmall(
-                    written, f"{format_bytes(free)} are free, of which the action leaves {format_bytes(reserved)}."
+                    written,
+                    f"{format_bytes(free)} are free, of which the action leaves {format_bytes(reserved)}.",
                 )
             # the budgets of all archives that may be unpacked at the same time fit into the reserve
             self._budget = max(count, reserved // _MAX_CONCURRENT_UNPACKS)
@@ -231,7 +283,9 @@ def _check_text(text: str, subject: str) -> None:
     if not text or _ABSOLUTE.match(text):
         raise unsafe(f"{subject} is {'an absolute path' if text else 'empty'}.")
     if UNUSABLE.search(text) or "\\" in text:
-        raise unsafe(f"{subject} contains a backslash, a control character, or bytes that are not UTF-8.")
+        raise unsafe(
+            f"{subject} contains a backslash, a control character, or bytes that are not UTF-8."
+        )
     if len(text.encode()) > MAX_PATH_BYTES:
         raise unsafe(f"{subject} is longer than {MAX_PATH_BYTES:,} bytes, the maximum of S3.")
 

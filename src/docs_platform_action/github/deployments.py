@@ -19,7 +19,15 @@ class Deployments:
     Every method raises what `GitHubClient.get` does.
     """
 
-    def __init__(self, client: GitHubClient, *, commit: str, creator: str, environment: str | None, repository_url: str) -> None:
+    def __init__(
+        self,
+        client: GitHubClient,
+        *,
+        commit: str,
+        creator: str,
+        environment: str | None,
+        repository_url: str,
+    ) -> None:
         self.commit, self.creator, self.environment = commit, creator, environment
         self.page = f"{repository_url}/deployments"
         self._client, self._repository_url = client, repository_url
@@ -42,7 +50,10 @@ class Deployments:
             )
         read: list[Deployment] = []
         for deployment in counted:
-            is_needed = not any(newer.state == Deployment.LIVE for newer in read) or deployment.commit == self.commit
+            is_needed = (
+                not any(newer.state == Deployment.LIVE for newer in read)
+                or deployment.commit == self.commit
+            )
             read.append(self._with_state(job, deployment, deadline) if is_needed else deployment)
         return read
 
@@ -72,17 +83,31 @@ class Deployments:
         new: dict[int, Deployment] = {}
         for page in range(1, MAX_PAGES + 1):
             found = self._page(job, f"&page={page}{environment}", deadline)
-            new |= {deployment.id: deployment for deployment in found if deployment.id not in self._listed}
+            new |= {
+                deployment.id: deployment
+                for deployment in found
+                if deployment.id not in self._listed
+            }
             if len(found) < PER_PAGE or any(deployment.id in self._listed for deployment in found):
                 break
         self._listed = new | self._listed
 
     def _page(self, job: Job, query: str, deadline: float) -> list[Deployment]:
-        rows = self._client.get(job, f"/deployments?per_page={PER_PAGE}{query}", list, deadline=deadline)
-        return [found for row in rows if (found := Deployment.from_json(row, self._repository_url)) is not None]
+        rows = self._client.get(
+            job, f"/deployments?per_page={PER_PAGE}{query}", list, deadline=deadline
+        )
+        return [
+            found
+            for row in rows
+            if (found := Deployment.from_json(row, self._repository_url)) is not None
+        ]
 
     def _with_state(self, job: Job, deployment: Deployment, deadline: float) -> Deployment:
         if deployment.state not in Deployment.OVER:
-            statuses = self._client.get(job, f"/deployments/{deployment.id}/statuses?per_page=1", list, deadline=deadline)
-            deployment = self._listed[deployment.id] = deployment.with_status(statuses[0] if statuses else None)
+            statuses = self._client.get(
+                job, f"/deployments/{deployment.id}/statuses?per_page=1", list, deadline=deadline
+            )
+            deployment = self._listed[deployment.id] = deployment.with_status(
+                statuses[0] if statuses else None
+            )
         return deployment

@@ -49,30 +49,45 @@ class ApiClient:
 
     def field_with_key(self, body: Mapping[str, object]) -> str | None:
         """Return the name of a field that must be used as it is, but contains the whole key."""
-        return next((name for name in _AS_GIVEN if self.redactor.has_key(str(body.get(name)))), None)
+        return next(
+            (name for name in _AS_GIVEN if self.redactor.has_key(str(body.get(name)))), None
+        )
 
     def send(self, request: Request, timeouts: Timeouts) -> ApiResponse:
         """Send a request and return the response. Raises `NetworkError`, `UnusableServerError` and `Cancelled`."""
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
-        with self._client.send(request, timeouts, base_url=self.base_url, headers=headers) as response:
+        with self._client.send(
+            request, timeouts, base_url=self.base_url, headers=headers
+        ) as response:
             is_success, content = 200 <= response.status < 300, b""
             # the body of an error only explains it
             with contextlib.nullcontext() if is_success else contextlib.suppress(NetworkError):
                 content = response.read(MAX_RESPONSE_BYTES + 1)
             if len(content) > MAX_RESPONSE_BYTES and is_success:
-                raise NetworkError(f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024**2} MiB", maybe_processed=True)
-        body, start = self._read_json(content, is_success=is_success), content[:100].lstrip().lower()
+                raise NetworkError(
+                    f"The API's response is larger than {MAX_RESPONSE_BYTES // 1024**2} MiB",
+                    maybe_processed=True,
+                )
+        body, start = (
+            self._read_json(content, is_success=is_success),
+            content[:100].lstrip().lower(),
+        )
         link = body.get("bundleUrl") if isinstance(body, dict) else None
         if isinstance(link, str) and is_web_address(link):
             self.redactor.add_link(link)  # before anything of the response is shown
         content_type = (response.headers.get("Content-Type") or "no content type").split(";")[0]
-        coding = f", Content-Encoding {coded}" if (coded := response.headers.get("Content-Encoding")) else ""
+        coding = (
+            f", Content-Encoding {coded}"
+            if (coded := response.headers.get("Content-Encoding"))
+            else ""
+        )
         return ApiResponse(
             status=response.status,
             headers=response.headers,
             body=body,
             description=f"{content_type}, {pluralize(len(content), 'byte')}{coding}",
-            is_web_page=body is None and ("html" in content_type.lower() or start.startswith((b"<!doctype html", b"<html"))),
+            is_web_page=body is None
+            and ("html" in content_type.lower() or start.startswith((b"<!doctype html", b"<html"))),
             retry_after_seconds=read_retry_after(response.headers, self._client.clock.now()),
             request_id=request_id_of(response.headers),
         )
@@ -90,7 +105,9 @@ class ApiClient:
     def _without_key(self, value: Any) -> Any:
         """Hide the key where the server echoes it in a JSON value."""
         if isinstance(value, str):
-            return self.redactor.hide_key(value) if self.redactor.has_key(value) else value  # a short one may be part of a word
+            return (
+                self.redactor.hide_key(value) if self.redactor.has_key(value) else value
+            )  # a short one may be part of a word
         if isinstance(value, list):
             return [self._without_key(item) for item in value]
         if isinstance(value, dict):

@@ -41,7 +41,12 @@ class HttpClient:
 
     @contextlib.contextmanager
     def send(
-        self, request: Request, timeouts: Timeouts, *, headers: Mapping[str, str], base_url: str = ""
+        self,
+        request: Request,
+        timeouts: Timeouts,
+        *,
+        headers: Mapping[str, str],
+        base_url: str = "",
     ) -> Iterator["Response"]:
         """Yield the response once its headers are there. Raises what `Transport.send` does."""
         self.clock.cancellation.check()
@@ -53,7 +58,9 @@ class HttpClient:
         origin = f"{parts.scheme}://{netloc_of(url)}/"
         exchange = Exchange(
             request=request,
-            unprepared=requests.Request(request.method, origin, {**_HEADERS, **headers}, json=request.body),
+            unprepared=requests.Request(
+                request.method, origin, {**_HEADERS, **headers}, json=request.body
+            ),
             target=f"/{quote(target, safe=string.punctuation)}",
             host=netloc_of(url),
             proxy=check_proxy(proxy) if proxy is not None else None,
@@ -70,12 +77,16 @@ class HttpClient:
 class Response:
     """A response whose body is still to be read: `pieces` yields it as it arrives."""
 
-    def __init__(self, exchange: Exchange, status: int, headers: Mapping[str, str], pieces: Iterator[bytes]) -> None:
+    def __init__(
+        self, exchange: Exchange, status: int, headers: Mapping[str, str], pieces: Iterator[bytes]
+    ) -> None:
         self.exchange, self.status, self.pieces = exchange, status, pieces
         self.headers: Mapping[str, str] = CaseInsensitiveDict(headers)
         # `http.client` would take any other length for none, and the end of the connection for the end of the body
         if not re.fullmatch("[0-9]{1,18}", self.headers.get("Content-Length", "0").strip()):
-            raise NetworkError(f"The response from {exchange.host} is not valid HTTP", maybe_processed=True)
+            raise NetworkError(
+                f"The response from {exchange.host} is not valid HTTP", maybe_processed=True
+            )
 
     @property
     def length(self) -> int | None:

@@ -6,7 +6,9 @@ from typing import Final
 
 from ..clock import Clock
 
-GAP_SECONDS: Final = 0.1  # what ten jobs, the default `max-parallel`, need at the default `poll-interval`
+GAP_SECONDS: Final = (
+    0.1  # what ten jobs, the default `max-parallel`, need at the default `poll-interval`
+)
 
 
 class Pacer:

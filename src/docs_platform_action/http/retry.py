@@ -16,7 +16,9 @@ MAX_PAUSE_SECONDS: Final = 30.0
 MIN_ATTEMPT_SECONDS: Final = 2.0
 LAST_ATTEMPT_SECONDS: Final = 10.0  # for the one attempt that begins when no time remains
 
-TEMPORARY_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})  # RFC 9110, section 15; RFC 8470 for 425
+TEMPORARY_STATUSES: Final = frozenset(
+    {408, 425, 429, *range(500, 600)}
+)  # RFC 9110, section 15; RFC 8470 for 425
 
 
 @dataclass(eq=False, repr=False)
@@ -29,7 +31,9 @@ class TransientError(Exception):
     status: int | None = None  # `None` if no response came
     maybe_processed: bool = True  # the server may have carried out the request
     retry_after_seconds: float = 0.0  # what the server asks for
-    retry_until: float = math.inf  # when to try a status again, such as 404, that is final from then on
+    retry_until: float = (
+        math.inf
+    )  # when to try a status again, such as 404, that is final from then on
     tolerance_seconds: float = math.inf  # finite for an error that probably lasts
     details: tuple[str, ...] = ()
     final_error: ActionError | None = None  # what it is if it lasts
@@ -57,7 +61,9 @@ class Retry:
     @property
     def last_attempt_at(self) -> float:
         """When the last attempt begins; infinite if there is neither a deadline nor an outage."""
-        tolerance = min(self.tolerance_seconds, self.error.tolerance_seconds if self.error else math.inf)
+        tolerance = min(
+            self.tolerance_seconds, self.error.tolerance_seconds if self.error else math.inf
+        )
         return min(self.deadline, self.failing_since + tolerance)
 
     def begins_at(self, held_until: float = -math.inf) -> float:
@@ -73,9 +79,16 @@ class Retry:
     def increment(self, error: TransientError, now: float, *, pause_seconds: float) -> Self:
         """Return the state after a failed attempt, or raise its error if there is no further attempt."""
         failed = replace(self, error=error, failing_since=min(self.failing_since, now))
-        if self.next_attempt_at >= failed.last_attempt_at or (error.maybe_processed and not self.is_idempotent):
+        if self.next_attempt_at >= failed.last_attempt_at or (
+            error.maybe_processed and not self.is_idempotent
+        ):
             raise error
-        return replace(failed, next_attempt_at=min(now + max(pause_seconds, error.retry_after_seconds), error.retry_until))
+        return replace(
+            failed,
+            next_attempt_at=min(
+                now + max(pause_seconds, error.retry_after_seconds), error.retry_until
+            ),
+        )
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -83,7 +96,10 @@ def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     value = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]{1,9}", value):
         return float(value)
-    until, since = http_date(value), http_date(headers.get("Date", "")) or now  # this machine's clock may be wrong
+    until, since = (
+        http_date(value),
+        http_date(headers.get("Date", "")) or now,
+    )  # this machine's clock may be wrong
     return max((until - since).total_seconds(), 0.0) if until is not None else None
 
 

@@ -105,14 +105,25 @@ class Exchange:
             raise self.give_up() from None
         self.remaining_seconds -= self.clock.monotonic() - began
         if isinstance(item, Exception):
-            raise translated(item, self.host, through_proxy=self.proxy is not None, maybe_processed=self.request.maybe_processed)
+            raise translated(
+                item,
+                self.host,
+                through_proxy=self.proxy is not None,
+                maybe_processed=self.request.maybe_processed,
+            )
         return item
 
     def give_up(self) -> NetworkError:
         """End the exchange because its time is up, and return the error that says so."""
         self.end()  # before the mark is read: the thread may be about to set it
-        problem = "did not send a whole response" if self.request.maybe_processed else "could not be reached"
-        return NetworkError(f"{self.host} {problem} in time", maybe_processed=self.request.maybe_processed)
+        problem = (
+            "did not send a whole response"
+            if self.request.maybe_processed
+            else "could not be reached"
+        )
+        return NetworkError(
+            f"{self.host} {problem} in time", maybe_processed=self.request.maybe_processed
+        )
 
 
 class Transport:
@@ -124,19 +135,27 @@ class Transport:
     def send(self, exchange: Exchange) -> Received:
         """Send a request and return its response. Raises errors of `faults` and `trust`, `TransientError` and `Cancelled`."""
         try:
-            threading.Thread(target=self._run, args=(exchange,), daemon=True, name="exchange").start()
+            threading.Thread(
+                target=self._run, args=(exchange,), daemon=True, name="exchange"
+            ).start()
         except RuntimeError as error:
-            raise TransientError("This machine allows no more threads", advice=NO_THREADS, maybe_processed=False) from error
+            raise TransientError(
+                "This machine allows no more threads", advice=NO_THREADS, maybe_processed=False
+            ) from error
         received: requests.Response = exchange.take()
         return received.status_code, received.headers, iter(exchange.take, b"")
 
     def _run(self, exchange: Exchange) -> None:
         timeout = (exchange.timeouts.connect_seconds, exchange.timeouts.idle_seconds)
-        proxies = {scheme: exchange.proxy for scheme in ("http", "https") if exchange.proxy is not None}
+        proxies = {
+            scheme: exchange.proxy for scheme in ("http", "https") if exchange.proxy is not None
+        }
         adapter = _Adapter(exchange, self._ssl_context)
         with contextlib.closing(adapter), contextlib.suppress(TimeoutError):
             try:
-                with adapter.send(exchange.unprepared.prepare(), stream=True, timeout=timeout, proxies=proxies) as received:
+                with adapter.send(
+                    exchange.unprepared.prepare(), stream=True, timeout=timeout, proxies=proxies
+                ) as received:
                     exchange.put(received)
                     while piece := received.raw.read1(_PIECE_BYTES, decode_content=False):
                         exchange.put(piece)
@@ -176,14 +195,19 @@ class _Adapter(HTTPAdapter):
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> ProxyManager:
         """Return the pools of connections through a proxy, for requests."""
-        return cast("ProxyManager", super().proxy_manager_for(proxy, proxy_ssl_context=self._ssl_context, **options))
+        return cast(
+            "ProxyManager",
+            super().proxy_manager_for(proxy, proxy_ssl_context=self._ssl_context, **options),
+        )
 
     def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
         """Return the pool for a request, for requests."""
         pool: Any = super().get_connection_with_tls_context(*args, **options)
         pool.ConnectionCls = partial(_Connection, exchange=self._exchange)
         if pool.scheme == "https":
-            pool.ConnectionCls = partial(_TLSConnection, exchange=self._exchange, ssl_context=self._ssl_context)
+            pool.ConnectionCls = partial(
+                _TLSConnection, exchange=self._exchange, ssl_context=self._ssl_context
+            )
         return pool
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002  # as requests calls it
@@ -193,5 +217,7 @@ class _Adapter(HTTPAdapter):
     def proxy_headers(self, proxy: str) -> dict[str, str]:
         """Return the credentials of a proxy's address as it has them (requests reads them as Latin-1)."""
         user, _, password = (parse_url(proxy).auth or "").partition(":")
-        credentials = base64.b64encode(unquote_to_bytes(user) + b":" + unquote_to_bytes(password)).decode()
+        credentials = base64.b64encode(
+            unquote_to_bytes(user) + b":" + unquote_to_bytes(password)
+        ).decode()
         return {"Proxy-Authorization": f"Basic {credentials}"} if user or password else {}

@@ -34,9 +34,15 @@ class UnusableServerError(Exception):
         return kind(summary, details=self.details, cause=self.cause, remedy=remedy)
 
 
-def untrusted_certificate(error: ssl.SSLCertVerificationError, *, is_proxy_error: bool) -> UnusableServerError:
+def untrusted_certificate(
+    error: ssl.SSLCertVerificationError, *, is_proxy_error: bool
+) -> UnusableServerError:
     """Return the error for a certificate that OpenSSL does not trust."""
-    server, address = ("the proxy for {server}", "the proxy's address") if is_proxy_error else ("{server}", "{address}")
+    server, address = (
+        ("the proxy for {server}", "the proxy's address")
+        if is_proxy_error
+        else ("{server}", "{address}")
+    )
     if error.verify_code in {9, 10}:  # OpenSSL's codes (source: x509_vfy.h)
         cause = "The certificate has expired, or is not valid yet according to this runner's clock."
         remedy = "Have the certificate renewed, or correct this runner's clock. `ca-bundle` cannot fix this."
@@ -44,13 +50,17 @@ def untrusted_certificate(error: ssl.SSLCertVerificationError, *, is_proxy_error
         cause = "The certificate was issued for another host."
         remedy = f"Correct {address}, or have the certificate issued for this host. `ca-bundle` cannot fix this."
     else:
-        cause = "No trusted authority has signed the certificate. It may come from a private authority."
+        cause = (
+            "No trusted authority has signed the certificate. It may come from a private authority."
+        )
         remedy = (
             "Pass the private authority's certificate (PEM) with `ca-bundle`. If it is already set, it has another authority, "
             "or lacks an intermediate certificate."
         )
     details = (f"TLS reported: {error.verify_message.rstrip('.')}.",)
-    return UnusableServerError(f"the certificate of {server} is not trusted", details=details, cause=cause, remedy=remedy)
+    return UnusableServerError(
+        f"the certificate of {server} is not trusted", details=details, cause=cause, remedy=remedy
+    )
 
 
 def check_proxy(address: str) -> str:
@@ -67,7 +77,13 @@ def check_proxy(address: str) -> str:
         is_proxy = parsed.scheme in {"http", "https"} and parsed.host and parsed.port != 0
         # a path does not matter; but behind a slash, there may be the rest of a password, or of a mistyped scheme
         is_alone = parsed.request_uri == "/" or (address == url and "@" not in parsed.request_uri)
-        if is_proxy and is_alone and parsed.fragment is None and address.isprintable() and "\\" not in address:
+        if (
+            is_proxy
+            and is_alone
+            and parsed.fragment is None
+            and address.isprintable()
+            and "\\" not in address
+        ):
             return url
     raise UnusableServerError(
         details=("The proxy address in the environment is not valid.",),
@@ -83,9 +99,15 @@ def create_ssl_context(certificates_pem: str | None) -> ssl.SSLContext:
     `VERIFY_X509_PARTIAL_CHAIN` trusts an intermediate authority without its root. Names, dates and signatures are verified.
     """
     context = ssl.create_default_context(cafile=certifi.where())
-    context.minimum_version = ssl.TLSVersion.TLSv1_2  # some distributions leave it to OpenSSL's configuration
-    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF  # which OpenSSL's configuration can set: a cut body would look complete
-    context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
+    context.minimum_version = (
+        ssl.TLSVersion.TLSv1_2
+    )  # some distributions leave it to OpenSSL's configuration
+    context.options &= (
+        ~ssl.OP_IGNORE_UNEXPECTED_EOF
+    )  # which OpenSSL's configuration can set: a cut body would look complete
+    context.verify_flags = (
+        context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN
+    ) & ~ssl.VERIFY_X509_STRICT
     if certificates_pem is not None:
         context.load_verify_locations(cadata=certificates_pem)
     return context

@@ -12,7 +12,15 @@ from typing import Any, Final, TypeVar
 from ..errors import DENIED, DENIED_BY, InvalidInput
 from ..redaction import Redactor
 from ..text import as_sentence, join_errors, join_names, quoted
-from .paths import PLACEHOLDER, load_certificates, load_manifest, overlaps, readable, resolve_each, writable
+from .paths import (
+    PLACEHOLDER,
+    load_certificates,
+    load_manifest,
+    overlaps,
+    readable,
+    resolve_each,
+    writable,
+)
 from .settings import (
     CommitSettings,
     DeliverySettings,
@@ -53,16 +61,27 @@ class Reader:
         self._errors: list[tuple[str, str]] = []  # each with the name of its input
         self._texts: dict[str, str] = {}
         self._values: dict[str, Any] = {}  # no entry for an input that is missing or invalid
-        unknown: dict[str, str] = {}  # the names as they are given, each with the name that it stands for
+        unknown: dict[
+            str, str
+        ] = {}  # the names as they are given, each with the name that it stands for
         for variable in sorted(environ):
             given = variable.removeprefix("INPUT_").lower()
-            if not given or variable != f"INPUT_{given.upper()}":  # the runner writes every name in upper case
+            if (
+                not given or variable != f"INPUT_{given.upper()}"
+            ):  # the runner writes every name in upper case
                 continue
             name = given if in_workflow else given.replace("_", "-")
             if name not in DEFAULTS:
                 unknown[given] = name
-            elif (text := trimmed(environ[variable])) and self._texts.setdefault(name, text) != text:
-                self._errors.append((name, "is set twice, with a hyphen and with an underscore, to different values; remove one"))
+            elif (text := trimmed(environ[variable])) and self._texts.setdefault(
+                name, text
+            ) != text:
+                self._errors.append(
+                    (
+                        name,
+                        "is set twice, with a hyphen and with an underscore, to different values; remove one",
+                    )
+                )
         self.mode = self._text("mode") if self._text("mode") in [*Mode] else None
         self._check_names(unknown)
 
@@ -80,11 +99,18 @@ class Reader:
         self._warn_of_no_effect()
         values, jobs = self._values, []
         for number, (domain, project_id) in enumerate(self._sites):
-            paths = {name: values[name] and values[name][number] for name in (*TARGETS, COMPARE_WITH)}
+            paths = {
+                name: values[name] and values[name][number] for name in (*TARGETS, COMPARE_WITH)
+            }
             own = {**values, "domain": domain, "project-id": project_id, **paths}
-            own["waiting"], own["delivery"] = _filled(WaitSettings, own), _filled(DeliverySettings, own)
+            own["waiting"], own["delivery"] = (
+                _filled(WaitSettings, own),
+                _filled(DeliverySettings, own),
+            )
             jobs.append(_filled(JobSettings, own))
-        deployment = _filled(CommitSettings, {**values, **self._runner}) if values["commit"] else None
+        deployment = (
+            _filled(CommitSettings, {**values, **self._runner}) if values["commit"] else None
+        )
         return _filled(Settings, {**values, "jobs": tuple(jobs), "deployment": deployment})
 
     @property
@@ -113,13 +139,22 @@ class Reader:
         others, unset = [], [known for known in DEFAULTS if not self._is_set(known)]
         for given, name in unknown.items():
             shown = f"`{self._redactor.hide_key(given)[:80]}`"
-            meant = next((known for known in unset if is_close(name, known, min(MAX_EDITS, len(known) // 3))), None)
+            meant = next(
+                (
+                    known
+                    for known in unset
+                    if is_close(name, known, min(MAX_EDITS, len(known) // 3))
+                ),
+                None,
+            )
             if meant is not None:
                 self._errors.append((meant, f"{shown} is not an input; did you mean `{meant}`?"))
             else:
                 others.append(shown)
         if others:
-            self.warnings.append(f"Names that are not inputs have no effect: {join_errors(others)}.")
+            self.warnings.append(
+                f"Names that are not inputs have no effect: {join_errors(others)}."
+            )
 
     @contextmanager
     def _reporting(self, name: str) -> Iterator[None]:
@@ -131,14 +166,20 @@ class Reader:
     def _parse(self) -> None:
         values = self._values
         for row in INPUTS:
-            modes = [values["mode"]] if "mode" in values else [*Mode]  # of an unknown mode, every input is read
+            modes = (
+                [values["mode"]] if "mode" in values else [*Mode]
+            )  # of an unknown mode, every input is read
             text = self._text(row.name) if any(mode in row.modes for mode in modes) else row.default
             with self._reporting(row.name):
                 is_required = all(mode in row.required_in for mode in modes)
                 if row.unless and self._is_set(row.unless):
                     is_required = False
                 if not text and is_required and row.name not in dict(self._errors):
-                    raise ValueError(". ".join(filter(None, [f"missing; mode `{modes[0]}` requires it", row.hint])))
+                    raise ValueError(
+                        ". ".join(
+                            filter(None, [f"missing; mode `{modes[0]}` requires it", row.hint])
+                        )
+                    )
                 if row.name != "admin-key" and self._redactor.has_key(text):
                     raise ValueError("contains the admin key, which belongs only in `admin-key`")
                 values[row.name] = row.parse(text) if text else None
@@ -161,7 +202,10 @@ class Reader:
             values["domain"] = domains[:1]
         self._check_projects(mode, domains, values.get("project-id") or [])
         if mode == Mode.EXPORT and self._is_set("commit"):
-            for name, usual in (("github-token", "`${{ github.token }}`"), ("deployment-creator", "`docs-platform[bot]`")):
+            for name, usual in (
+                ("github-token", "`${{ github.token }}`"),
+                ("deployment-creator", "`docs-platform[bot]`"),
+            ):
                 if not self._is_set(name):
                     errors.append((name, f"missing; `commit` requires it, such as {usual}"))
             if not all(self._runner.values()):
@@ -169,7 +213,12 @@ class Reader:
                 errors.append(("commit", error))
         for row in INPUTS if self._checks_delivery else ():  # else it has no effect anyway
             if row.needs and values.get(row.name) and not self._is_set(row.needs):
-                errors.append((row.name, f"has no effect without `{row.needs}`; set both, or remove `{row.name}`"))
+                errors.append(
+                    (
+                        row.name,
+                        f"has no effect without `{row.needs}`; set both, or remove `{row.name}`",
+                    )
+                )
 
     def _check_projects(
         self,
@@ -211,7 +260,9 @@ class Reader:
         values, found = self._values, dict[str, Sequence[OutputPath]]()
         if env_file is not None:  # a link at the path itself is replaced
             folder = Path(os.path.realpath(env_file.parent))
-            found[ENV_FILE] = [OutputPath(path=folder / env_file.name, root=folder, name=str(env_file))]
+            found[ENV_FILE] = [
+                OutputPath(path=folder / env_file.name, root=folder, name=str(env_file))
+            ]
         domains = [domain for domain, _ in self._sites]
         for name in filter(values.get, (*TARGETS, COMPARE_WITH)):
             path = values[name]
@@ -221,7 +272,11 @@ class Reader:
             with self._reporting(name):
                 if name != COMPARE_WITH:
                     is_read = name == "bundle-path" and values.get("mode") == Mode.UNPACK
-                    use = readable if is_read else partial(writable, roots=roots, is_folder=name == "site-path")
+                    use = (
+                        readable
+                        if is_read
+                        else partial(writable, roots=roots, is_folder=name == "site-path")
+                    )
                     found[name] = values[name] = resolve_each(path, roots, domains, use)
                 else:
                     found[name] = resolve_each(path, roots, domains, lambda _, target: target)
@@ -229,8 +284,14 @@ class Reader:
                     values[name] = None
                     if self._checks_delivery:
                         values[name] = resolve_each(path, roots, domains, load)
-        if values.get("first-publication") and isinstance(published := values.get(COMPARE_WITH), list) and all(published):
-            error = "is `true`, but the manifest of `compare-with` exists; remove `first-publication`"
+        if (
+            values.get("first-publication")
+            and isinstance(published := values.get(COMPARE_WITH), list)
+            and all(published)
+        ):
+            error = (
+                "is `true`, but the manifest of `compare-with` exists; remove `first-publication`"
+            )
             self._errors.append(("first-publication", error))
         self._errors += overlaps(found)
         if values.get("ca-bundle"):
@@ -239,14 +300,18 @@ class Reader:
 
     def _warn_of_no_effect(self) -> None:
         mode, waits = self._values["mode"], self._values["wait"]
-        if self._values["deployment-creator"] and not self._values["commit"]:  # both are empty in another mode
+        if (
+            self._values["deployment-creator"] and not self._values["commit"]
+        ):  # both are empty in another mode
             self.warnings.append(
                 "Input `deployment-creator` has no effect without `commit`: the run does not wait for a deployment."
             )
         for row in filter(lambda row: self._is_set(row.name), INPUTS):
             effect = f"Input `{row.name}` has no effect"
             if mode not in row.modes:
-                self.warnings.append(f"{effect} in mode `{mode}`, only in {join_names(row.modes, 'and')}.")
+                self.warnings.append(
+                    f"{effect} in mode `{mode}`, only in {join_names(row.modes, 'and')}."
+                )
             elif row.is_about_delivery and not waits:
                 self.warnings.append(
                     f"{effect} with `wait: false`; set it in the step that collects the job with `mode: collect`."
@@ -254,7 +319,10 @@ class Reader:
 
     def _failure(self) -> InvalidInput:
         """Return one exception for all errors."""
-        remedies = (DENIED["remedy"] if DENIED_BY in text else InvalidInput.default_remedy for _, text in self._errors)
+        remedies = (
+            DENIED["remedy"] if DENIED_BY in text else InvalidInput.default_remedy
+            for _, text in self._errors
+        )
         remedy = " ".join(dict.fromkeys(remedies))
         if len(self._errors) == 1:
             name, text = self._errors[0]
@@ -271,7 +339,10 @@ def _both_forms(environ: Mapping[str, str], *words: str) -> list[str]:
 
 def _filled(kind: Callable[..., T], values: Mapping[str, Any]) -> T:
     """Return settings whose fields are named after inputs: `timeout_seconds` is `timeout`."""
-    names = {field: field.removesuffix("_seconds").replace("_", "-") for field in inspect.signature(kind).parameters}
+    names = {
+        field: field.removesuffix("_seconds").replace("_", "-")
+        for field in inspect.signature(kind).parameters
+    }
     return kind(**{field: values[name] for field, name in names.items()})
 
 

@@ -16,7 +16,11 @@ class Mode(StrEnum):
     AGENT = "agent"
 
 
-PLATFORM_MODES: Final = (Mode.EXPORT, Mode.COLLECT, Mode.AGENT)  # those that need the platform, and a key for it
+PLATFORM_MODES: Final = (
+    Mode.EXPORT,
+    Mode.COLLECT,
+    Mode.AGENT,
+)  # those that need the platform, and a key for it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,20 +41,40 @@ EMPTY_KEY: Final = (
     "A secret is empty if it does not exist, if the job does not name its environment, and in runs without secrets: pull "
     "requests from forks, Dependabot (which has its own), workflows called without `secrets: inherit`"
 )
-EMPTY_OUTPUT: Final = "The output it comes from may be empty: check its name, its step, and the `outputs` of its job"
+EMPTY_OUTPUT: Final = (
+    "The output it comes from may be empty: check its name, its step, and the `outputs` of its job"
+)
 BY_PROJECT: Final = "If your platform exports projects, set `project-id` instead"
 PROJECT_ID: Final = "Copy it from the dashboard's API keys page"
 MAX_PARALLEL: Final = 100
-COMMIT: Final = partial(validators.parse_hexadecimal, what="a full SHA, such as `${{ github.sha }}`", digits=40)
-SHA256: Final = partial(validators.parse_hexadecimal, what="a SHA-256, such as the output `bundleSha256`", digits=64)
-PAGES: Final = partial(parse_whole_number, maximum=999_999_999, if_zero="; leave it out for no minimum")
-TARGETS: Final = ("bundle-path", "site-path", "values-file", "manifest-path", "changes-path")  # the paths to write to
+COMMIT: Final = partial(
+    validators.parse_hexadecimal, what="a full SHA, such as `${{ github.sha }}`", digits=40
+)
+SHA256: Final = partial(
+    validators.parse_hexadecimal, what="a SHA-256, such as the output `bundleSha256`", digits=64
+)
+PAGES: Final = partial(
+    parse_whole_number, maximum=999_999_999, if_zero="; leave it out for no minimum"
+)
+TARGETS: Final = (
+    "bundle-path",
+    "site-path",
+    "values-file",
+    "manifest-path",
+    "changes-path",
+)  # the paths to write to
 COMPARE_WITH: Final = "compare-with"
 
 INPUTS: Final = (
     Input("mode", validators.parse_mode, ALL, default=Mode.EXPORT),
     Input("base-url", validators.parse_base_url, PLATFORM_MODES, required_in=PLATFORM_MODES),
-    Input("admin-key", validators.parse_key, PLATFORM_MODES, required_in=PLATFORM_MODES, hint=EMPTY_KEY),
+    Input(
+        "admin-key",
+        validators.parse_key,
+        PLATFORM_MODES,
+        required_in=PLATFORM_MODES,
+        hint=EMPTY_KEY,
+    ),
     Input("domain", parse_domains, SITE, required_in=EXPORT, unless="project-id", hint=BY_PROJECT),
     Input("project-id", parse_projects, PLATFORM_MODES, required_in=AGENT, hint=PROJECT_ID),
     Input("job-id", parse_identifier, COLLECT_AGENT, required_in=COLLECT_AGENT, hint=EMPTY_OUTPUT),
@@ -78,11 +98,32 @@ INPUTS: Final = (
     Input("values-file", parse_path, EXPORT_COLLECT, is_about_delivery=True),
     Input("manifest-path", parse_path, SITE, needs="site-path", is_about_delivery=True),
     Input("compare-with", parse_path, SITE, needs="site-path", is_about_delivery=True),
-    Input("first-publication", parse_boolean, SITE, default="false", needs="compare-with", is_about_delivery=True),
+    Input(
+        "first-publication",
+        parse_boolean,
+        SITE,
+        default="false",
+        needs="compare-with",
+        is_about_delivery=True,
+    ),
     Input("changes-path", parse_path, SITE, needs="compare-with", is_about_delivery=True),
-    Input("max-removed", validators.parse_max_removed, SITE, needs="compare-with", is_about_delivery=True),
-    Input("export-version", parse_identifier, EXPORT_COLLECT, needs="values-file", is_about_delivery=True),
-    Input("mask-bundle-url", parse_boolean, EXPORT_COLLECT, default="false", is_about_delivery=True),
+    Input(
+        "max-removed",
+        validators.parse_max_removed,
+        SITE,
+        needs="compare-with",
+        is_about_delivery=True,
+    ),
+    Input(
+        "export-version",
+        parse_identifier,
+        EXPORT_COLLECT,
+        needs="values-file",
+        is_about_delivery=True,
+    ),
+    Input(
+        "mask-bundle-url", parse_boolean, EXPORT_COLLECT, default="false", is_about_delivery=True
+    ),
     Input("require-pr", parse_boolean, AGENT, default="false"),
     Input("ca-bundle", parse_path, PLATFORM_MODES),
 )

@@ -12,14 +12,20 @@ from ..models import UNUSABLE, is_job_id, is_loopback, is_web_address
 from ..text import join_errors, join_names, quoted
 from .settings import MaxRemoved, Mode, Project
 
-MAX_DURATION_SECONDS: Final = 35 * 24 * 3600.0  # of a workflow run (source: GitHub's documentation of usage limits)
+MAX_DURATION_SECONDS: Final = (
+    35 * 24 * 3600.0
+)  # of a workflow run (source: GitHub's documentation of usage limits)
 MAX_LINE_LENGTH: Final = 1000  # that is searched for what is wrong
 EXAMPLE: Final = "such as `docs.example.com: 6520f3a1c9b1a20012ab34cd`"
 
 _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-_HOST: Final = re.compile(rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*(?::0*([1-9][0-9]{{0,4}}))?")
+_HOST: Final = re.compile(
+    rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*(?::0*([1-9][0-9]{{0,4}}))?"
+)
 _IPV6_HOST: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
-_SHELL: Final = re.compile(r"\A~|\$(?:[A-Za-z_]\w*|\{[^}]*\}+|\([^)]*\)?)|%[A-Za-z_]\w*%")  # what a shell would replace
+_SHELL: Final = re.compile(
+    r"\A~|\$(?:[A-Za-z_]\w*|\{[^}]*\}+|\([^)]*\)?)|%[A-Za-z_]\w*%"
+)  # what a shell would replace
 
 
 def parse_mode(value: str) -> Mode:
@@ -42,7 +48,9 @@ def parse_duration(value: str) -> float:
     with_unit = f"{value}s" if re.fullmatch(number, value) else value
     amounts = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}s)?(?:{number}ms)?", with_unit)
     if amounts is None:
-        raise ValueError(f"{quoted(value)} is not a duration; use a number with a unit, such as 500ms, 30s, 15m or 1h30m")
+        raise ValueError(
+            f"{quoted(value)} is not a duration; use a number with a unit, such as 500ms, 30s, 15m or 1h30m"
+        )
     units = zip(amounts.groups(default="0"), (3600.0, 60.0, 1.0, 0.001), strict=True)
     seconds = sum(float(amount) * unit for amount, unit in units)
     if seconds <= 0:
@@ -55,15 +63,25 @@ def parse_duration(value: str) -> float:
 def parse_base_url(value: str) -> str:
     """Return the API's address without a trailing slash."""
     if re.search(r"[^\x21-\x7e]", value):
-        raise ValueError("contains white space, control or non-ASCII characters; write the host name in ASCII (Punycode)")
+        raise ValueError(
+            "contains white space, control or non-ASCII characters; write the host name in ASCII (Punycode)"
+        )
     if re.search("[?#]|//[^/]*@", value):
-        raise ValueError("contains a user name, query or fragment; only scheme, host, port and path are allowed")
+        raise ValueError(
+            "contains a user name, query or fragment; only scheme, host, port and path are allowed"
+        )
     scheme, _, address = value.partition("://")
     host = address.partition("/")[0]
-    if scheme.lower() not in {"https", "http"} or not is_web_address(value) or not (_is_host(host) or _IPV6_HOST.fullmatch(host)):
+    if (
+        scheme.lower() not in {"https", "http"}
+        or not is_web_address(value)
+        or not (_is_host(host) or _IPV6_HOST.fullmatch(host))
+    ):
         raise ValueError("is not a valid https address; use one such as https://api.example.com")
     if scheme.lower() == "http" and not is_loopback(urlsplit(value).hostname or ""):
-        raise ValueError("uses http; use https, which encrypts the key (http is only for loopback hosts)")
+        raise ValueError(
+            "uses http; use https, which encrypts the key (http is only for loopback hosts)"
+        )
     return value.rstrip("/")
 
 
@@ -94,7 +112,9 @@ def parse_max_removed(value: str) -> MaxRemoved:
     """Return how many pages may be removed."""
     number = re.fullmatch("([0-9]{1,9})(%?)", value)
     if number is None or (number[2] and int(number[1]) > 100):
-        raise ValueError(f"must be a whole number, or a percentage from 0% to 100%, not {quoted(value)}")
+        raise ValueError(
+            f"must be a whole number, or a percentage from 0% to 100%, not {quoted(value)}"
+        )
     return MaxRemoved(amount=int(number[1]), is_percentage=bool(number[2]))
 
 
@@ -215,12 +235,16 @@ def _is_domain(text: str) -> bool:
 def parse_start_options(value: str) -> Mapping[str, object]:
     """Return a JSON object of additional fields for the start request."""
     try:
-        options = json.loads(value, parse_constant=int)  # `int` rejects NaN and Infinity, which are not JSON
+        options = json.loads(
+            value, parse_constant=int
+        )  # `int` rejects NaN and Infinity, which are not JSON
         json.dumps(options, allow_nan=False)  # 1e999 is read as infinity, which cannot be sent
     except (ValueError, RecursionError):
         options = None
     if not isinstance(options, dict):
-        raise ValueError('must be a JSON object of additional fields, such as {"basePath": "/docs"}')
+        raise ValueError(
+            'must be a JSON object of additional fields, such as {"basePath": "/docs"}'
+        )
     if "domain" in options:
         raise ValueError("contains `domain`; remove it, and set the input `domain` or `project-id`")
     return options
@@ -234,7 +258,9 @@ def parse_path(value: str) -> str:
         raise ValueError(f"{quoted(value)} contains a backslash; separate folders with a slash")
     if found := _SHELL.search(value):
         use = "use a path in the workspace, or one that starts with `${{ runner.temp }}/`"
-        raise ValueError(f"{quoted(value)} contains {quoted(found[0])}, but no shell reads an input; {use}")
+        raise ValueError(
+            f"{quoted(value)} contains {quoted(found[0])}, but no shell reads an input; {use}"
+        )
     return value
 
 

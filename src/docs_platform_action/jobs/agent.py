@@ -19,12 +19,20 @@ def wait_for_agent(job: Job, settings: JobSettings, context: Context) -> None:
         )
     if job.status == AgentJob.ARCHIVED:
         remains = "A user or the platform archived the job. The changes that it made before remain."
-        lines = [f"{job.subject} was archived", remains, "If its work is still needed, start a new agent job."]
+        lines = [
+            f"{job.subject} was archived",
+            remains,
+            "If its work is still needed, start a new agent job.",
+        ]
         context.events.warning(job, lines)
     if isinstance(job.reading, AgentJob) and (unusable := job.reading.unusable_pr_link):
         problem = f"The API's `prLink` is not an http or https address: '{unusable}'."
         if settings.require_pr:
-            raise NoPullRequest("the link to its pull request cannot be used", details=(problem,), cause="")
-        context.events.warning(job, [f"{job.subject}: the link to its pull request cannot be used.", problem])
+            raise NoPullRequest(
+                "the link to its pull request cannot be used", details=(problem,), cause=""
+            )
+        context.events.warning(
+            job, [f"{job.subject}: the link to its pull request cannot be used.", problem]
+        )
     elif job.pr_link is None and settings.require_pr:
         raise NoPullRequest("it ended without a pull request")

@@ -40,7 +40,9 @@ def _check_export(
     if page_count is None and delivery.site_path is None:
         raise TooFewPages(
             "`min-pages` is set, but the number of pages is unknown",
-            details=("The API reported no valid `pageCount` for the completed job. Nothing was downloaded.",),
+            details=(
+                "The API reported no valid `pageCount` for the completed job. Nothing was downloaded.",
+            ),
             remedy="Set `site-path`, so that `.html` files are counted, or remove `min-pages`.",
         )
     if page_count is not None and page_count < min_pages:

@@ -14,7 +14,9 @@ def poll(job: Job, settings: WaitSettings, context: Context) -> None:
     clock = context.clock
     began = clock.monotonic()
     deadline = began + settings.timeout_seconds
-    schedule = Schedule(settings, began=began, has_just_started=job.was_started_here and not job.has_ended)
+    schedule = Schedule(
+        settings, began=began, has_just_started=job.was_started_here and not job.has_ended
+    )
     read = context.api.read_agent_job if job.is_agent_job else context.api.read_export
     pause = schedule.first_pause_seconds
     while True:
@@ -44,18 +46,27 @@ def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) 
     if job.last_read_at is None:
         summary, last_seen = f"its status could not be read {after}", "No status request succeeded."
     elif not job.has_known_status:
-        summary, last_seen = f"its status is unknown to the action {after}", f"{last_seen} The job may have ended."
+        summary, last_seen = (
+            f"its status is unknown to the action {after}",
+            f"{last_seen} The job may have ended.",
+        )
         remedy = f"Check job {job.job_id} in the dashboard."
     if outage is None:
         return TimedOut(summary, details=(last_seen,), remedy=remedy)
     details = (last_seen, f"At the end {outage.summary}.", *outage.details)
     if job.last_read_at is None:
         remedy = f"{outage.remedy} For slow jobs, raise `timeout`."
-    return TimedOut(summary, details=details, cause=outage.cause, remedy=remedy, request_id=outage.request_id)
+    return TimedOut(
+        summary, details=details, cause=outage.cause, remedy=remedy, request_id=outage.request_id
+    )
 
 
 def _state_of(job: Job) -> str:
     progress = f"at {int(job.progress)} %" if job.progress is not None else ""
     # any other status may be why the job did not end
-    state = progress if progress and job.status == ExportJob.RUNNING else f"as '{job.status}'{progress and ', '}{progress}"
+    state = (
+        progress
+        if progress and job.status == ExportJob.RUNNING
+        else f"as '{job.status}'{progress and ', '}{progress}"
+    )
     return f"{state}, {pluralize(job.pages, 'page')}" if job.pages is not None else state

@@ -11,7 +11,9 @@ MIN_RECENT_POINTS: Final = 3.0
 """The recent rate covers the latest points: a quarter of the remaining ones, at least three, because platforms round."""
 
 MIN_STEP_POINTS: Final = 2.0  # closer steps are merged, so that about fifty are kept at most
-STALL_FACTOR: Final = 2.0  # a job is stalled after this many times the longest time between two steps
+STALL_FACTOR: Final = (
+    2.0  # a job is stalled after this many times the longest time between two steps
+)
 
 
 class Step(NamedTuple):
@@ -40,10 +42,14 @@ class PollingEstimate:
             return
         step = Step(at, percent)
         if not self._steps:
-            self._steps = [step] if previous_at is None or percent <= 0 else [Step(previous_at, 0.0), step]
+            self._steps = (
+                [step] if previous_at is None or percent <= 0 else [Step(previous_at, 0.0), step]
+            )
             return
         last = self._steps[-1]
-        self._consecutive_falls = self._consecutive_falls + 1 if percent < last.percent - NOISE_POINTS else 0
+        self._consecutive_falls = (
+            self._consecutive_falls + 1 if percent < last.percent - NOISE_POINTS else 0
+        )
         if self._consecutive_falls == CONFIRMING_READINGS:
             self._steps, self._consecutive_falls, self.restarts = [step], 0, self.restarts + 1
         elif percent > last.percent:
@@ -73,6 +79,10 @@ class PollingEstimate:
         first, last = self._steps[0], self._steps[-1]
         remaining_points = 100 - last.percent
         recent_from = last.percent - max(remaining_points * RECENT_FRACTION, MIN_RECENT_POINTS)
-        recent = next((step for step in reversed(self._steps) if step.percent <= recent_from), first)
-        seconds_per_point = min((last.at - since.at) / (last.percent - since.percent) for since in (first, recent))
+        recent = next(
+            (step for step in reversed(self._steps) if step.percent <= recent_from), first
+        )
+        seconds_per_point = min(
+            (last.at - since.at) / (last.percent - since.percent) for since in (first, recent)
+        )
         return remaining_points * seconds_per_point - self.seconds_since_progress(now)

@@ -37,7 +37,9 @@ CLEANUP_GRACE_SECONDS: Final = 5.0
 """How long a cancelled delivery may remove its files. The runner sends its last signal after 7.5 s, and kills the process 2.5 s
 later (source: actions/runner, ProcessInvoker)."""
 
-START_GRACE_SECONDS: Final = 0.5  # how long a cancel waits for the response to a start request, which holds the job's id
+START_GRACE_SECONDS: Final = (
+    0.5  # how long a cancel waits for the response to a start request, which holds the job's id
+)
 MAX_FAILED_RENEWALS: Final = 3  # in a row, at the end of a run
 
 
@@ -46,7 +48,9 @@ class Runner:
 
     tick_seconds = 1.0
 
-    def __init__(self, jobs: Sequence[tuple[Job, JobSettings]], context: Context, *, max_parallel: int) -> None:
+    def __init__(
+        self, jobs: Sequence[tuple[Job, JobSettings]], context: Context, *, max_parallel: int
+    ) -> None:
         self._jobs = self.unfinished = [job for job, _ in jobs]
         self._settings = dict(jobs)
         self._unrenewed: set[Job] = set()
@@ -79,10 +83,16 @@ class Runner:
         while job := next(filter(self._is_expiring, self._jobs), None):
             self._context.clock.cancellation.check()
             if failed >= MAX_FAILED_RENEWALS:  # each may take `outage-tolerance`
-                error = Unavailable(f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced, so it was not tried")
+                error = Unavailable(
+                    f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced, so it was not tried"
+                )
                 warn_of_link(job, self._context, error)
             else:
-                failed = 0 if Delivery(job, self._settings[job].delivery, self._context).renew_link() else failed + 1
+                failed = (
+                    0
+                    if Delivery(job, self._settings[job].delivery, self._context).renew_link()
+                    else failed + 1
+                )
             self._unrenewed.discard(job)
 
     def _is_expiring(self, job: Job) -> bool:
@@ -96,14 +106,24 @@ class Runner:
     def stop(self) -> float:
         """Ask the jobs to end. Return how many seconds they get."""
         # a job that ends from now on was cancelled too
-        self.unfinished = [job for job in self._jobs if job.ended_at is None or self._is_expiring(job)]
+        self.unfinished = [
+            job for job in self._jobs if job.ended_at is None or self._is_expiring(job)
+        ]
         self._context.clock.cancellation.cancel()
-        return START_GRACE_SECONDS if any(map(self._context.api.is_start_unconfirmed, self._jobs)) else 0.0
+        return (
+            START_GRACE_SECONDS
+            if any(map(self._context.api.is_start_unconfirmed, self._jobs))
+            else 0.0
+        )
 
     def abort(self) -> float:
         """End all requests. Return how many seconds the jobs get to clean up."""
         self._context.clock.cancellation.is_aborted = True
-        return CLEANUP_GRACE_SECONDS if any(job.is_in(DOWNLOAD, UNPACK) for job in self._jobs) else ABORT_GRACE_SECONDS
+        return (
+            CLEANUP_GRACE_SECONDS
+            if any(job.is_in(DOWNLOAD, UNPACK) for job in self._jobs)
+            else ABORT_GRACE_SECONDS
+        )
 
     def cancel_unfinished(self, signal_name: str) -> None:
         """Record in each unfinished job that a signal ended it."""
@@ -115,9 +135,13 @@ class Runner:
                 job.cancel(signal_name, now, is_start_unconfirmed=is_start_unconfirmed)
 
     def _start_workers(self) -> None:
-        with contextlib.suppress(RuntimeError):  # the machine allows no more threads: the existing ones run all jobs
+        with contextlib.suppress(
+            RuntimeError
+        ):  # the machine allows no more threads: the existing ones run all jobs
             while len(self._workers) < self._max_workers:
-                worker = threading.Thread(target=self._work, daemon=True, name=f"work {len(self._workers) + 2}")
+                worker = threading.Thread(
+                    target=self._work, daemon=True, name=f"work {len(self._workers) + 2}"
+                )
                 worker.start()
                 self._workers.append(worker)
 

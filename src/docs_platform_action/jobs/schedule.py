@@ -6,7 +6,9 @@ from typing import Final
 from ..inputs.settings import WaitSettings
 from .progress import MAX_RESTARTS, PollingEstimate
 
-FIRST_SECONDS: Final = 3.0  # before the first reading of a job that this run started; few jobs end sooner
+FIRST_SECONDS: Final = (
+    3.0  # before the first reading of a job that this run started; few jobs end sooner
+)
 
 EARLY_SECONDS: Final = 7.5
 EARLY_UNTIL_SECONDS: Final = 40.0
@@ -17,10 +19,14 @@ LATE_FRACTION: Final = 1 / 250
 For a given delay, the fewest readings come from pauses proportional to one over the square root of the chance that the job ends
 now. For log-normal durations of minutes, it is low for half a minute, nearly constant for a quarter of an hour, then falls."""
 
-REMAINING_FRACTION: Final = 0.6  # to wait: a job that accelerates evenly to twice its rate is still read before its end
+REMAINING_FRACTION: Final = (
+    0.6  # to wait: a job that accelerates evenly to twice its rate is still read before its end
+)
 OBSERVED_FRACTION: Final = 0.4  # the longest pause, of the time over which the rate was measured
 FIRST_OBSERVED_FRACTION: Final = 0.5  # the same before the first progress
-OVERDUE_FRACTION: Final = 1 / 4  # the pause for a stalled or overdue job, of the time since its last progress
+OVERDUE_FRACTION: Final = (
+    1 / 4
+)  # the pause for a stalled or overdue job, of the time since its last progress
 
 ENDGAME: Final = 4.0
 FINAL_POLL: Final = 2.0
@@ -38,11 +44,15 @@ class Schedule:
         self._longest_seconds = settings.max_poll_interval_seconds
         self._has_just_started = has_just_started
         self._scale = min(self._shortest_seconds, 1.0)  # of the constants in seconds
-        self._estimate = PollingEstimate(began=began if has_just_started else None, shortest_pause_seconds=self._shortest_seconds)
+        self._estimate = PollingEstimate(
+            began=began if has_just_started else None, shortest_pause_seconds=self._shortest_seconds
+        )
         self._status: str | None = None
         self._status_since = began
         self._overdue_at = math.inf
-        self.first_pause_seconds = min(FIRST_SECONDS * self._scale, self._longest_seconds) if has_just_started else 0.0
+        self.first_pause_seconds = (
+            min(FIRST_SECONDS * self._scale, self._longest_seconds) if has_just_started else 0.0
+        )
 
     def pause_after(self, now: float, status: str, percent: float | None) -> float:
         """Return the pause after a reading at `now` that reported a status and, if not `None`, progress."""
@@ -63,7 +73,10 @@ class Schedule:
         if status != self._status:
             self._status, self._status_since = status, self._began if self._status is None else now
         is_early = self._has_just_started and now - self._began < EARLY_UNTIL_SECONDS * self._scale
-        return max((EARLY_SECONDS if is_early else STEADY_SECONDS) * self._scale, (now - self._status_since) * LATE_FRACTION)
+        return max(
+            (EARLY_SECONDS if is_early else STEADY_SECONDS) * self._scale,
+            (now - self._status_since) * LATE_FRACTION,
+        )
 
     def _pause_with_progress(self, now: float, remaining: float | None, default: float) -> float:
         estimate, shortest = self._estimate, self._shortest_seconds
@@ -75,4 +88,6 @@ class Schedule:
             return remaining + OVERSHOOT * shortest
         if remaining <= ENDGAME * shortest:
             return remaining - shortest
-        return min(remaining * REMAINING_FRACTION, estimate.observed_seconds(now) * OBSERVED_FRACTION)
+        return min(
+            remaining * REMAINING_FRACTION, estimate.observed_seconds(now) * OBSERVED_FRACTION
+        )

@@ -14,8 +14,12 @@ from ..errors import InternalError
 from ..redaction import Redactor
 from ..text import clean
 
-ANNOTATION_LIMIT: Final = 4096  # characters of an annotation that the runner keeps (source: actions/runner)
-MAX_WARNINGS: Final = 9  # as annotations: the runner shows ten per step (source: actions/runner), and may add its own
+ANNOTATION_LIMIT: Final = (
+    4096  # characters of an annotation that the runner keeps (source: actions/runner)
+)
+MAX_WARNINGS: Final = (
+    9  # as annotations: the runner shows ten per step (source: actions/runner), and may add its own
+)
 
 
 class Console:
@@ -60,7 +64,11 @@ class Console:
     def group(self, title: str, lines: Iterable[str]) -> None:
         """Write a group of lines at once: folded in a workflow, indented under the title elsewhere."""
         if self.in_workflow:
-            written = [str(Command("group", {}, self.safe(title))), *map(self.safe, lines), "::endgroup::"]
+            written = [
+                str(Command("group", {}, self.safe(title))),
+                *map(self.safe, lines),
+                "::endgroup::",
+            ]
         else:
             written = [self.safe(title), *(f"  {self.safe(line)}" for line in lines)]
         self._write("\n".join(written))
@@ -77,11 +85,17 @@ class Console:
     def debug(self, text: str) -> None:
         """Write a line if debug logging is on."""
         if self._debugging:
-            self._write(str(Command("debug", {}, self.safe(text))) if self.in_workflow else f"debug: {self.safe(text)}")
+            self._write(
+                str(Command("debug", {}, self.safe(text)))
+                if self.in_workflow
+                else f"debug: {self.safe(text)}"
+            )
 
     def trace(self, bug: Exception) -> None:
         """Write the stack trace of a bug in the action if debug logging is on."""
-        trace = self.redactor.hide("".join(traceback.format_exception(bug)))  # before it is split: a key may span lines
+        trace = self.redactor.hide(
+            "".join(traceback.format_exception(bug))
+        )  # before it is split: a key may span lines
         for line in trace.splitlines():
             self.debug(line)
 
@@ -109,9 +123,15 @@ class Console:
         for name, text in outputs.items():
             self._write(f"{name}={clean(text, max_length=len(text)) if self.in_workflow else text}")
 
-    def _annotate(self, kind: str, lines: Sequence[str], properties: Mapping[str, str], *, is_command: bool) -> None:
+    def _annotate(
+        self, kind: str, lines: Sequence[str], properties: Mapping[str, str], *, is_command: bool
+    ) -> None:
         message = "\n  ".join(map(self.safe, lines))[:ANNOTATION_LIMIT]
-        self._write(str(Command(kind, {**properties}, message)) if is_command else f"{kind.capitalize()}: {message}")
+        self._write(
+            str(Command(kind, {**properties}, message))
+            if is_command
+            else f"{kind.capitalize()}: {message}"
+        )
 
     def _write(self, line: str) -> None:
         with self._lock:
@@ -123,5 +143,7 @@ class Console:
             except Exception as error:  # noqa: BLE001  # whatever it is, the run continues
                 self._is_broken = True
                 warning = f"Warning: the log cannot be written ({type(error).__name__}); the run continues without it.\n"
-                with contextlib.suppress(OSError, ValueError, AttributeError):  # `sys.stderr` may be closed, or `None`
+                with contextlib.suppress(
+                    OSError, ValueError, AttributeError
+                ):  # `sys.stderr` may be closed, or `None`
                     sys.stderr.write(warning)

@@ -16,7 +16,9 @@ class Estimate:
     def __init__(self) -> None:
         self._start: tuple[float, float] | None = None
         self._percent: float | None = None
-        self._latest: tuple[float, float, float] | None = None  # a single value, so that no other thread reads half of an update
+        self._latest: tuple[float, float, float] | None = (
+            None  # a single value, so that no other thread reads half of an update
+        )
 
     def update(self, at: float, percent: float | None, *, queued: bool, ended: bool) -> None:
         """Record a reading. Progress is `None` if it had none."""
@@ -28,7 +30,11 @@ class Estimate:
             self._percent = percent
         elif self._percent is None:
             self._start = (at, 0.0)
-        self._latest = (*self._start, percent) if self._start is not None and percent is not None and not ended else None
+        self._latest = (
+            (*self._start, percent)
+            if self._start is not None and percent is not None and not ended
+            else None
+        )
 
     def remaining_seconds(self, now: float) -> float | None:
         """Return the estimate, or `None` without enough progress. Between readings with progress, it grows."""

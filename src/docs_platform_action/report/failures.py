@@ -10,7 +10,9 @@ from ..models import ExportJob
 from ..text import pluralize
 from .console import Console
 
-MAX_DETAILED_FAILURES: Final = 9  # the runner keeps ten annotations per step (source: actions/runner), and the tenth counts
+MAX_DETAILED_FAILURES: Final = (
+    9  # the runner keeps ten annotations per step (source: actions/runner), and the tenth counts
+)
 
 
 def annotate_failures(console: Console, jobs: Iterable[Job]) -> None:
@@ -23,8 +25,14 @@ def annotate_failures(console: Console, jobs: Iterable[Job]) -> None:
     for error in dict.fromkeys(error for _, error in failed):
         if isinstance(error, InternalError) and error.bug is not None:
             console.trace(error.bug)
-    for job, error in failed[:MAX_DETAILED_FAILURES]:  # the titles have no foreign text: the runner does not mask them
-        outcome = error.failure_reason if isinstance(error, Cancelled) else f"{job.verdict}: {error.failure_reason}"
+    for job, error in failed[
+        :MAX_DETAILED_FAILURES
+    ]:  # the titles have no foreign text: the runner does not mask them
+        outcome = (
+            error.failure_reason
+            if isinstance(error, Cancelled)
+            else f"{job.verdict}: {error.failure_reason}"
+        )
         title = f"{job.kind} {outcome}"
         console.error(failure_lines(job, error), title=title)
     if rest := Counter(error.failure_reason for _, error in failed[MAX_DETAILED_FAILURES:]):

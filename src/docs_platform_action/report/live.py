@@ -18,9 +18,13 @@ WAITING: Final = "waiting for room"
 PENDING: Final = "pending"
 STAGES: Final = (*VERDICTS, RUNNING, WAITING, PENDING)  # of a site, in the order of the counts
 
-QUIET_SECONDS: Final = 30.0  # between two lines about outages: short failures of many sites would fill the log
+QUIET_SECONDS: Final = (
+    30.0  # between two lines about outages: short failures of many sites would fill the log
+)
 MAX_LISTED_NAMES: Final = 3  # sites that a line lists before it counts the rest
-MAX_KEPT_LINES: Final = 500  # the last ones of a site: a platform may report something new in each of a day's responses
+MAX_KEPT_LINES: Final = (
+    500  # the last ones of a site: a platform may report something new in each of a day's responses
+)
 
 _MAX_NAME_WIDTH: Final = 40
 _CHANGE_WIDTH: Final = 54
@@ -29,16 +33,22 @@ _CHANGE_WIDTH: Final = 54
 class LiveLines:
     """Writes live lines, and keeps those of each site. The caller's lock protects it."""
 
-    def __init__(self, console: Console, clock: Clock, jobs: Sequence[Job], max_parallel: int) -> None:
+    def __init__(
+        self, console: Console, clock: Clock, jobs: Sequence[Job], max_parallel: int
+    ) -> None:
         self._console = console
         self._clock = clock
         self._stages = dict.fromkeys(jobs, PENDING)
-        self._counts = Counter({PENDING: len(jobs)})  # to count all sites for each line would take quadratic time
+        self._counts = Counter(
+            {PENDING: len(jobs)}
+        )  # to count all sites for each line would take quadratic time
         self._kept: dict[Job, deque[str]] = {job: deque(maxlen=MAX_KEPT_LINES) for job in jobs}
         self._name_width = min(max(len(job.domain or "") for job in jobs), _MAX_NAME_WIDTH)
         self._began = self._last_line_at = clock.monotonic()
         self._shown_counts = ""
-        self._affected: dict[Job, str] = {}  # by an outage of the API, in the order in which it reached them, with its text
+        self._affected: dict[
+            Job, str
+        ] = {}  # by an outage of the API, in the order in which it reached them, with its text
         self._is_outage_shown = False
         self._outages_quiet_until = self._notices_quiet_until = float("-inf")
         self._is_limit_shown = False  # of all starts, since one was accepted
@@ -59,14 +69,18 @@ class LiveLines:
 
     def end(self, job: Job, failure: Sequence[str]) -> None:
         """Show how a site ended, and keep the lines of its failure."""
-        if self._stages[job] == job.verdict:  # a cancel may come after the end, while links are renewed
+        if (
+            self._stages[job] == job.verdict
+        ):  # a cancel may come after the end, while links are renewed
             return
         self.enter(job, job.verdict)
         self.end_outage(job)
         for line in failure if self._kept[job] else ():
             self.keep(job, line)
         if self._stages[job] not in {NOT_STARTED, STARTED}:  # other lines show these
-            self.show(job, describe_outcome(job, self._clock.now()), counts=self._stages[job] != CANCELLED)
+            self.show(
+                job, describe_outcome(job, self._clock.now()), counts=self._stages[job] != CANCELLED
+            )
 
     def show(self, job: Job, text: str, *, counts: bool = False) -> None:
         """Show a line about a site, with the counts if they have changed."""
@@ -158,7 +172,11 @@ class LiveLines:
             self._console.group(f"{job.domain}: {title}", [*left_out, *kept])
 
     def _show_outage(self) -> None:
-        if self._affected and not self._is_outage_shown and self._clock.monotonic() >= self._outages_quiet_until:
+        if (
+            self._affected
+            and not self._is_outage_shown
+            and self._clock.monotonic() >= self._outages_quiet_until
+        ):
             self._is_outage_shown = True
             self.show(*next(iter(self._affected.items())))
 
@@ -173,7 +191,9 @@ class LiveLines:
         self._console.line(f"{format_clock(self._last_line_at - self._began):>7}  {text}")
 
     def _describe_counts(self) -> str:
-        return ", ".join(f"{self._counts[stage]:,} {stage}" for stage in STAGES if self._counts[stage])
+        return ", ".join(
+            f"{self._counts[stage]:,} {stage}" for stage in STAGES if self._counts[stage]
+        )
 
     def _describe_progress(self, running: Sequence[Job]) -> str:
         """Return the status and the percentage of a few sites, or from where to where many are."""
@@ -209,7 +229,9 @@ class LiveLines:
 
     def _describe_state(self, job: Job) -> str:
         status, progress = job.status, job.progress  # read once: another thread may change them
-        percent = f" {int(progress)} %" if progress is not None and status != ExportJob.COMPLETED else ""
+        percent = (
+            f" {int(progress)} %" if progress is not None and status != ExportJob.COMPLETED else ""
+        )
         return f"{shortened(self._console.safe(status)) if status else 'starting'}{percent}"
 
 
@@ -229,14 +251,20 @@ def describe_outcome(job: Job, now: datetime) -> str:
     """Return the result of a job, or why it failed."""
     failure, link, parts = job.failure, job.link, []
     if failure is not None:
-        return failure.summary if isinstance(failure, Cancelled) else f"failed: {failure.failure_reason}, {failure.summary}"
+        return (
+            failure.summary
+            if isinstance(failure, Cancelled)
+            else f"failed: {failure.failure_reason}, {failure.summary}"
+        )
     if job.page_count is not None:
         parts.append(pluralize(job.page_count, "page"))
     if job.delivered.downloaded is not None:
         parts.append(format_bytes(job.delivered.downloaded.size))
     if link is not None and link.expires is not None:
         valid_until = f"valid until {format_time(link.expires, now)}"  # shorter than `format_expiry`: a line has counts, too
-        parts.append(f"link {valid_until if link.expires > now else format_expiry(link.expires, now)}")
+        parts.append(
+            f"link {valid_until if link.expires > now else format_expiry(link.expires, now)}"
+        )
     return f"{DONE}: {', '.join(parts)}" if parts else DONE
 
 
@@ -247,14 +275,20 @@ def describe_duration(job: Job, stage: str, now: float) -> str:
     elapsed = format_clock(job.duration_seconds(now))
     if stage in {DONE, STARTED}:
         return f"{stage} in {elapsed}"
-    reason = f" ({job.failure.failure_reason})" if stage == FAILED and job.failure is not None else ""
+    reason = (
+        f" ({job.failure.failure_reason})" if stage == FAILED and job.failure is not None else ""
+    )
     return f"{stage if stage in VERDICTS else 'not ended'} after {elapsed}{reason}"
 
 
 def describe_unstarted(jobs: Sequence[Job]) -> str:
     """Return which jobs were not started, and why."""
     failure = jobs[0].failure
-    reason = f": {'the run was cancelled' if isinstance(failure, Cancelled) else failure.summary}" if failure is not None else ""
+    reason = (
+        f": {'the run was cancelled' if isinstance(failure, Cancelled) else failure.summary}"
+        if failure is not None
+        else ""
+    )
     return f"{pluralize(len(jobs), 'site')} not started ({list_names(jobs)}){reason}"
 
 

@@ -58,7 +58,9 @@ class _Shown:
 class Log:
     """Implements `Events`. Safe to use from several threads. Nothing is logged after `close`."""
 
-    def __init__(self, console: Console, clock: Clock, jobs: Sequence[Job], *, max_parallel: int) -> None:
+    def __init__(
+        self, console: Console, clock: Clock, jobs: Sequence[Job], *, max_parallel: int
+    ) -> None:
         self._console = console
         self._clock = clock
         self._shown = {job: _Shown(last_line_at=clock.monotonic()) for job in jobs}
@@ -102,11 +104,15 @@ class Log:
             if is_new and not job.has_known_status:
                 text = f"reports the unknown status '{self._word(status)}'; waiting continues."
                 self._note(job, f"The platform {text}", live=text)
-            elif is_new and not job.has_ended and not (is_queued and job.was_started_here):  # a start says the same
+            elif (
+                is_new and not job.has_ended and not (is_queued and job.was_started_here)
+            ):  # a start says the same
                 self._show(job, " ".join(filter(None, (status, _percent(job)))))
             self._log(job, self._status_line(job))
 
-    def request_ended(self, job: Job, request: str, *, outcome: str, milliseconds: float, request_id: str | None) -> None:
+    def request_ended(
+        self, job: Job, request: str, *, outcome: str, milliseconds: float, request_id: str | None
+    ) -> None:
         suffix = f", request ID {request_id}" if request_id else ""
         self._debug(job, f"{request}: {outcome}, {milliseconds:.0f} ms{suffix}")
 
@@ -128,7 +134,9 @@ class Log:
             with self._lock:
                 if self._open_live is not None:
                     self._open_live.begin_outage(job, text)
-        elif now >= shown.storage_error_at + LINE_SECONDS:  # a connection may break many times a second
+        elif (
+            now >= shown.storage_error_at + LINE_SECONDS
+        ):  # a connection may break many times a second
             shown.storage_error_at = now
             self._notice(job, text)
 
@@ -142,7 +150,9 @@ class Log:
                 if self._open_live is not None:
                     self._open_live.end_outage(job, text)
         elif after_seconds >= MIN_REPORTED_OUTAGE_SECONDS:
-            resumed = "The download resumed" if server == STORAGE else f"{server} is responding again"
+            resumed = (
+                "The download resumed" if server == STORAGE else f"{server} is responding again"
+            )
             self._notice(job, f"{resumed} {after}.")
 
     def waiting_for_room(self, job: Job) -> None:
@@ -162,7 +172,9 @@ class Log:
     def link_made(self, job: Job) -> None:
         self._note(job, f"Bundle link ready: {self._link_of(job)}")
 
-    def storage_responded(self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None) -> None:
+    def storage_responded(
+        self, job: Job, address: str, *, status: int, requested: str | None, request_id: str | None
+    ) -> None:
         requested_range = f" {requested}" if requested is not None else ""
         suffix = f", request ID {request_id}" if request_id is not None else ""
         self._debug(job, f"GET {without_query(address)}{requested_range}: {status}{suffix}")
@@ -181,7 +193,9 @@ class Log:
         assert downloaded is not None  # noqa: S101  # for the type checker: it is set before the event
         duration = format_seconds(self._clock.monotonic() - job.phases[-1].began_at)
         digest = format_digest(downloaded.sha256)
-        self._note(job, f"Downloaded {format_bytes(downloaded.size)} in {duration}, SHA-256 {digest}")
+        self._note(
+            job, f"Downloaded {format_bytes(downloaded.size)} in {duration}, SHA-256 {digest}"
+        )
 
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:
         self._shown[job].unpacked_files, self._shown[job].unpacked_bytes = files, size
@@ -199,9 +213,14 @@ class Log:
     def job_ended(self, job: Job) -> None:
         with self._lock:
             if job.is_agent_job and job.failure is None and not self._is_closed:
-                self._console.line("  Pull request:" if job.pr_link else "  No pull request.", link=job.pr_link or "")
+                self._console.line(
+                    "  Pull request:" if job.pr_link else "  No pull request.",
+                    link=job.pr_link or "",
+                )
             if self._open_live is not None:
-                self._open_live.end(job, failure_lines(job, job.failure) if job.failure is not None else ())
+                self._open_live.end(
+                    job, failure_lines(job, job.failure) if job.failure is not None else ()
+                )
 
     def heartbeat(self) -> None:
         with self._lock:
@@ -210,7 +229,11 @@ class Log:
             elif self._live is None:
                 (job,) = self._shown
                 if self._clock.monotonic() - self._shown[job].last_line_at >= HEARTBEAT_SECONDS:
-                    outage = "    (no successful response from the API)" if self._shown[job].is_in_outage else ""
+                    outage = (
+                        "    (no successful response from the API)"
+                        if self._shown[job].is_in_outage
+                        else ""
+                    )
                     self._log(job, self._current_line(job) + outage)
 
     def close(self) -> None:
@@ -266,7 +289,11 @@ class Log:
     def _link_of(self, job: Job) -> str:
         link = job.link
         assert link is not None  # noqa: S101  # for the type checker: it is set before the event
-        until = f", {format_expiry(link.expires, self._clock.now())}" if link.expires is not None else ""
+        until = (
+            f", {format_expiry(link.expires, self._clock.now())}"
+            if link.expires is not None
+            else ""
+        )
         return f"{without_query(link.url)}{until}"
 
     def _log_progress(self, job: Job) -> None:
@@ -300,14 +327,26 @@ class Log:
 
     def _download_line(self, job: Job) -> str:
         now, shown, began_at = self._clock.monotonic(), self._shown[job], job.phases[-1].began_at
-        received, total = shown.received_bytes, shown.bundle_bytes  # read once: another thread changes them
-        rate = max(received - shown.progress_bytes, 0) / max(now - max(shown.progress_at, began_at), 1.0)
+        received, total = (
+            shown.received_bytes,
+            shown.bundle_bytes,
+        )  # read once: another thread changes them
+        rate = max(received - shown.progress_bytes, 0) / max(
+            now - max(shown.progress_at, began_at), 1.0
+        )
         percent = f"{100 * received // total} %" if total else ""
-        size = f"{format_bytes(received)} of {format_bytes(total)}" if total else format_bytes(received)
+        size = (
+            f"{format_bytes(received)} of {format_bytes(total)}"
+            if total
+            else format_bytes(received)
+        )
         return f"  downloading {percent:>5} {size:>24} {format_bytes(rate):>12}/s {format_clock(now - began_at):>9}"
 
     def _unpack_line(self, job: Job) -> str:
-        shown, elapsed = self._shown[job], format_clock(self._clock.monotonic() - job.phases[-1].began_at)
+        shown, elapsed = (
+            self._shown[job],
+            format_clock(self._clock.monotonic() - job.phases[-1].began_at),
+        )
         return f"  unpacking {pluralize(shown.unpacked_files, 'file'):>18}, {format_bytes(shown.unpacked_bytes)} {elapsed:>9}"
 
 

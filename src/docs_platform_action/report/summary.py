@@ -33,12 +33,20 @@ from .failures import how_to_collect, request_line
 from .room import describe_ended_waits
 from .timeline import timeline_of
 
-MAX_SUMMARY_BYTES: Final = 1_000_000  # GitHub drops more than 1,048,576 (source: actions/runner, CreateStepSummaryCommand)
+MAX_SUMMARY_BYTES: Final = (
+    1_000_000  # GitHub drops more than 1,048,576 (source: actions/runner, CreateStepSummaryCommand)
+)
 
 _MAX_NAME_LENGTH: Final = 260  # any domain with its port
 _MAX_LISTED_NAMES: Final = 10
 
-_ICONS: Final = {FAILED: "❌", CANCELLED: "🚫", NOT_STARTED: "🚫", STARTED: "⏳", DONE: "✅"}  # the worst verdict first
+_ICONS: Final = {
+    FAILED: "❌",
+    CANCELLED: "🚫",
+    NOT_STARTED: "🚫",
+    STARTED: "⏳",
+    DONE: "✅",
+}  # the worst verdict first
 _WARNING_ICON: Final = "⚠️"
 
 _CUT_OFF: Final = "\n\nCut off here, because GitHub accepts no larger summary. The output `results` has every job.\n"
@@ -54,7 +62,10 @@ def write_summary(summary: "Summary", path: Path | None) -> None:
             file.write(page.encode("utf-8", "replace"))
     except OSError as error:
         cause = [DENIED["cause"]] if isinstance(error, PermissionError) else []
-        lines = ["The job summary could not be written.", f"The file that GITHUB_STEP_SUMMARY names: {error.strerror}."]
+        lines = [
+            "The job summary could not be written.",
+            f"The file that GITHUB_STEP_SUMMARY names: {error.strerror}.",
+        ]
         summary.console.warning([*lines, *cause, "The result is not affected."])
 
 
@@ -70,7 +81,9 @@ class Summary:
 
     def page(self, max_bytes: int = MAX_SUMMARY_BYTES) -> str:
         """Return the summary in Markdown, cut off if it is larger than `max_bytes` of UTF-8."""
-        blocks = self._blocks_of_one(self.jobs[0]) if len(self.jobs) == 1 else self._blocks_of_several()
+        blocks = (
+            self._blocks_of_one(self.jobs[0]) if len(self.jobs) == 1 else self._blocks_of_several()
+        )
         page: list[str] = []
         available = max_bytes - len(_CUT_OFF.encode())
         for block in blocks:
@@ -84,7 +97,9 @@ class Summary:
         yield f"### {self._icon} {self._show(job.title, max_length=_MAX_NAME_LENGTH)}: {job.verdict}\n"
         if job.failure is not None:
             reason = f"Failure reason: `{job.failure.failure_reason}`."
-            yield self._alert(self._explanation(job.failure, collecting=self._collecting_hint(job), reason=reason))
+            yield self._alert(
+                self._explanation(job.failure, collecting=self._collecting_hint(job), reason=reason)
+            )
         if job.delivered.changes is not None:
             yield f"\n{changes_section(job.delivered.changes, self._show)}\n"
         if table := self._table_of(job, self.duration_seconds):
@@ -94,13 +109,23 @@ class Summary:
 
     def _blocks_of_several(self) -> Iterator[str]:
         jobs = self.jobs
-        failed = {job: job.failure for job in jobs if job.failure is not None and not isinstance(job.failure, Cancelled)}
+        failed = {
+            job: job.failure
+            for job in jobs
+            if job.failure is not None and not isinstance(job.failure, Cancelled)
+        }
         explained: set[Job] = set()
         if self._have_same_failure(failed):
             shared = next(iter(failed.values())).details
-            explained = {job for job, error in failed.items() if error.details == shared or job.verdict == NOT_STARTED}
+            explained = {
+                job
+                for job, error in failed.items()
+                if error.details == shared or job.verdict == NOT_STARTED
+            }
         counts = Counter(job.verdict for job in jobs)
-        verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts[verdict])
+        verdicts = ", ".join(
+            f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts[verdict]
+        )
         yield f"### {self._icon} Static export of {len(jobs):,} sites: {verdicts}\n"
         yield self._alert_of_several(failed)
         yield f"\n{self._totals()}\n\n"
@@ -133,21 +158,40 @@ class Summary:
     def _icon(self) -> str:
         """The icon of the worst verdict, or a warning if a link of successful jobs has expired."""
         verdicts = {job.verdict for job in self.jobs}
-        has_expired = verdicts == {DONE} and any(job.link_seconds(self.now) <= 0 for job in self.jobs)
-        return _WARNING_ICON if has_expired else next(icon for verdict, icon in _ICONS.items() if verdict in verdicts)
+        has_expired = verdicts == {DONE} and any(
+            job.link_seconds(self.now) <= 0 for job in self.jobs
+        )
+        return (
+            _WARNING_ICON
+            if has_expired
+            else next(icon for verdict, icon in _ICONS.items() if verdict in verdicts)
+        )
 
     def _alert(self, paragraphs: Sequence[str]) -> str:
         """Return an alert. GitHub shows one only at the top level, not in a list or in HTML (source: its documentation)."""
         is_failed = any(job.verdict == FAILED for job in self.jobs)
         lines = "\n\n".join(paragraphs).split("\n")
-        return "\n".join(["", f"> [!{'CAUTION' if is_failed else 'WARNING'}]", *(f"> {line}".rstrip() for line in lines), ""])
+        return "\n".join(
+            [
+                "",
+                f"> [!{'CAUTION' if is_failed else 'WARNING'}]",
+                *(f"> {line}".rstrip() for line in lines),
+                "",
+            ]
+        )
 
-    def _explanation(self, error: ActionError, *, subject: str = "", collecting: str = "", reason: str = "") -> list[str]:
+    def _explanation(
+        self, error: ActionError, *, subject: str = "", collecting: str = "", reason: str = ""
+    ) -> list[str]:
         """Return the paragraphs of a job's failure, about a subject if one is given."""
         summary = as_sentence(error.summary)
-        happened = self._prose(f"{subject}: {summary}" if subject else summary[:1].upper() + summary[1:])
+        happened = self._prose(
+            f"{subject}: {summary}" if subject else summary[:1].upper() + summary[1:]
+        )
         mark = "\n- " if isinstance(error, InvalidInput) else " "
-        happened = mark.join([happened, *(self._prose(as_sentence(detail)) for detail in error.details)])
+        happened = mark.join(
+            [happened, *(self._prose(as_sentence(detail)) for detail in error.details)]
+        )
         advice = " ".join(filter(None, (self._prose(error.remedy), collecting)))
         end = " ".join(filter(None, (reason, self._show(request_line(error)))))
         return [
@@ -159,7 +203,9 @@ class Summary:
 
     def _collecting_hint(self, job: Job) -> str:
         """Return how a later run can collect the job. Empty if none can, or has to."""
-        hint = how_to_collect(job, job.failure, subject="The job") if job.failure is not None else ""
+        hint = (
+            how_to_collect(job, job.failure, subject="The job") if job.failure is not None else ""
+        )
         if job.verdict == STARTED:
             hint = f"Collect the job in a later step or run with `{job.inputs_to_collect}`."
         elif job.verdict == DONE and job.link_seconds(self.now) <= 0:
@@ -169,8 +215,14 @@ class Summary:
     def _table_of(self, job: Job, duration_seconds: float | None) -> str:
         """Return the table of the known facts."""
         kind, name = _heading_of(job)
-        lines = [f"| {name} | {value} |" for name, value in self._rows(job, duration_seconds) if value]
-        return "\n".join([f"| {kind} | {self._show(name)} |", "| :--- | :--- |", *lines]) if lines else ""
+        lines = [
+            f"| {name} | {value} |" for name, value in self._rows(job, duration_seconds) if value
+        ]
+        return (
+            "\n".join([f"| {kind} | {self._show(name)} |", "| :--- | :--- |", *lines])
+            if lines
+            else ""
+        )
 
     def _rows(self, job: Job, duration_seconds: float | None) -> Iterator[tuple[str, str]]:
         """Yield the rows of all modes. Unknown values are empty."""
@@ -184,26 +236,47 @@ class Summary:
         yield "Start", self._start(job)
         yield "Status", show(job.status)
         yield "Pages", f"{job.page_count:,}" if job.page_count is not None else ""
-        yield "Duration", self._duration(job, duration_seconds) if duration_seconds is not None else ""
+        yield (
+            "Duration",
+            self._duration(job, duration_seconds) if duration_seconds is not None else "",
+        )
         if job.link is not None and job.failure is None:
             host = f"on {show(urlsplit(job.link.url).hostname)}"
             yield "Bundle link", ", ".join(filter(None, (host, self._expiry(job))))
-        yield "Bundle", f"{format_bytes(downloaded.size)}, SHA-256 `{downloaded.sha256}`" if downloaded is not None else ""
+        yield (
+            "Bundle",
+            f"{format_bytes(downloaded.size)}, SHA-256 `{downloaded.sha256}`"
+            if downloaded is not None
+            else "",
+        )
         yield "Archive" if job.is_bundle_file else "Saved as", show(delivered.bundle_path)
         if delivered.site_files is not None:
-            yield "Site", f"{pluralize(delivered.site_files, 'file')} in {show(delivered.site_path)}/"
+            yield (
+                "Site",
+                f"{pluralize(delivered.site_files, 'file')} in {show(delivered.site_path)}/",
+            )
         yield "Manifest", show(delivered.manifest_path)
         yield "List of changes", show(delivered.changes_path)
-        yield "Site SHA-256", f"`{delivered.site_sha256}`" if delivered.site_sha256 is not None else ""
+        yield (
+            "Site SHA-256",
+            f"`{delivered.site_sha256}`" if delivered.site_sha256 is not None else "",
+        )
         yield "Helm values", show(delivered.values_file)
         if job.pr_link is not None:
-            yield "Pull request", f"[{show(job.pr_link)}](<{link_target(self.console.redactor.hide_key(job.pr_link))}>)"
+            yield (
+                "Pull request",
+                f"[{show(job.pr_link)}](<{link_target(self.console.redactor.hide_key(job.pr_link))}>)",
+            )
         elif job.is_agent_job and job.has_ended:
             yield "Pull request", "none"
 
     def _commits(self, job: Job) -> str:
         """Return what the platform served at the start and, if it differs, at the end."""
-        links = [f"[{found.name}](<{link_target(found.commit_url)}>)" for found in (job.deployed, job.deployed_later) if found]
+        links = [
+            f"[{found.name}](<{link_target(found.commit_url)}>)"
+            for found in (job.deployed, job.deployed_later)
+            if found
+        ]
         return " or ".join(links) + (" (deployed during the export)" if job.deployed_later else "")
 
     def _start(self, job: Job) -> str:
@@ -219,17 +292,29 @@ class Summary:
         for phase in job.phases:
             phases[job.outcome_of(phase)] += int(phase.seconds(self.monotonic))
         parts = [f"{name} {format_clock(took)}" for name, took in phases.items() if took]
-        return ": ".join(filter(None, (format_clock(seconds), ", ".join(parts)))) if seconds >= 1 else ""
+        return (
+            ": ".join(filter(None, (format_clock(seconds), ", ".join(parts))))
+            if seconds >= 1
+            else ""
+        )
 
     def _expiry(self, job: Job) -> str:
         if job.link is None:
             return ""
         if job.link.expires is not None:
             return format_expiry(job.link.expires, self.now, always_dated=True)
-        return f"valid until {self._show(job.link.expires_at, max_length=MAX_WORD_LENGTH)}" if job.link.expires_at else ""
+        return (
+            f"valid until {self._show(job.link.expires_at, max_length=MAX_WORD_LENGTH)}"
+            if job.link.expires_at
+            else ""
+        )
 
     def _totals(self) -> str:
-        page_counts = [job.page_count for job in self.jobs if job.verdict == DONE and job.page_count is not None]
+        page_counts = [
+            job.page_count
+            for job in self.jobs
+            if job.verdict == DONE and job.page_count is not None
+        ]
         total = f" Total: {pluralize(sum(page_counts), 'page')}." if page_counts else ""
         commit = f" Commit: {self._commits(self.jobs[0])}." if self.jobs[0].deployed else ""
         took = f"The step took {format_clock(self.duration_seconds)}"
@@ -247,11 +332,17 @@ class Summary:
             self._show(job.domain, max_length=_MAX_NAME_LENGTH),
             self._result(job),
             *([pages] if counted else []),
-            *([short_changes(job.delivered.changes) if job.delivered.changes else ""] if compared else []),
+            *(
+                [short_changes(job.delivered.changes) if job.delivered.changes else ""]
+                if compared
+                else []
+            ),
             # a narrow column would break the line at the space
             "" if downloaded is None else format_bytes(downloaded.size).replace(" ", "&nbsp;"),
             "" if job.began_at is None else format_clock(job.duration_seconds(self.monotonic)),
-            self._expiry(job) if job.failure is None else self._failure(job, job.failure, is_explained=is_explained),
+            self._expiry(job)
+            if job.failure is None
+            else self._failure(job, job.failure, is_explained=is_explained),
         )
         return f"| {' | '.join(cells)} |\n"
 
@@ -270,31 +361,54 @@ class Summary:
         sentences = [] if is_explained or isinstance(error, Cancelled) else [as_sentence(summary)]
         sentences += error.details if isinstance(error, Cancelled) else []
         sentences.append(how_to_collect(job, error, subject="The job"))
-        return ": ".join(filter(None, (f"`{error.failure_reason}`", self._prose(" ".join(filter(None, sentences))))))
+        return ": ".join(
+            filter(
+                None, (f"`{error.failure_reason}`", self._prose(" ".join(filter(None, sentences))))
+            )
+        )
 
     def _details(self, job: Job, *, is_explained: bool) -> str:
         """Return the details as a block that opens on a click. Markdown in HTML needs the empty lines."""
         seconds = None if job.began_at is None else job.duration_seconds(self.monotonic)
-        hint = self._collecting_hint(job) if job.failure is None else ""  # that of a failed job is in its row
-        explanation = self._explanation(job.failure) if job.failure is not None and not is_explained else []
-        changes = changes_section(job.delivered.changes, self._show) if job.delivered.changes is not None else ""
+        hint = (
+            self._collecting_hint(job) if job.failure is None else ""
+        )  # that of a failed job is in its row
+        explanation = (
+            self._explanation(job.failure) if job.failure is not None and not is_explained else []
+        )
+        changes = (
+            changes_section(job.delivered.changes, self._show)
+            if job.delivered.changes is not None
+            else ""
+        )
         blocks = [*explanation, *filter(None, (changes, self._table_of(job, seconds), hint))]
         verdict = f"<b>{FAILED}</b>" if job.verdict == FAILED else job.verdict
         domain = html.escape(shortened(self.console.safe(job.domain or ""), _MAX_NAME_LENGTH))
-        return "\n\n".join([f"\n<details><summary>{domain}: {verdict}</summary>", *blocks, "</details>\n"]) if blocks else ""
+        return (
+            "\n\n".join(
+                [f"\n<details><summary>{domain}: {verdict}</summary>", *blocks, "</details>\n"]
+            )
+            if blocks
+            else ""
+        )
 
     def _alert_of_several(self, failed: Mapping[Job, ActionError]) -> str:
         """Return the alert with the failure of all failed sites, or their names, or else with the cancel."""
         errors = [*failed.values()]
         if self._have_same_failure(failed):
             (first, error), details = next(iter(failed.items())), errors[0].details
-            if any(other.details != details for other in errors) or (error.request_id and len(errors) > 1):
+            if any(other.details != details for other in errors) or (
+                error.request_id and len(errors) > 1
+            ):
                 parts = [*map(as_sentence, details), *filter(None, [request_line(error)])]
                 error = error.with_details(f"For {first.domain}: {' '.join(parts)}")
                 error.request_id = None
             return self._alert(self._explanation(error, subject=self._share_of(failed)))
         if failed:
-            names = [f"{self._show(job.domain)} (`{error.failure_reason}`)" for job, error in failed.items()][:_MAX_LISTED_NAMES]
+            names = [
+                f"{self._show(job.domain)} (`{error.failure_reason}`)"
+                for job, error in failed.items()
+            ][:_MAX_LISTED_NAMES]
             more = [f"and {len(failed) - len(names):,} more"] if len(failed) > len(names) else []
             return self._alert([f"**Failed:** {', '.join([*names, *more])}."])
         cancelled = [job for job in self.jobs if isinstance(job.failure, Cancelled)]
@@ -308,7 +422,9 @@ class Summary:
     def _have_same_failure(self, failed: Mapping[Job, ActionError]) -> bool:
         """Return whether all failed for one reason. Those that timed out may have got to different points."""
         kinds = {(error.failure_reason, error.summary) for error in failed.values()}
-        return len(kinds) == 1 and (len(failed) == 1 or not any(isinstance(error, TimedOut) for error in failed.values()))
+        return len(kinds) == 1 and (
+            len(failed) == 1 or not any(isinstance(error, TimedOut) for error in failed.values())
+        )
 
     def _share_of(self, jobs: Collection[Job]) -> str:
         count, total = len(jobs), len(self.jobs)

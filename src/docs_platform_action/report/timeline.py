@@ -28,7 +28,9 @@ _NO_NAME: Final = "#8203;"
 
 # legible on white and on GitHub's dark background, whose themes would otherwise differ
 _COLORS: Final = {
-    **dict.fromkeys(("titleColor", "textColor", "taskTextOutsideColor", "taskTextDarkColor"), "#848d97"),
+    **dict.fromkeys(
+        ("titleColor", "textColor", "taskTextOutsideColor", "taskTextDarkColor"), "#848d97"
+    ),
     **dict.fromkeys(("taskTextColor", "taskTextLightColor"), "#ffffff"),
     **dict.fromkeys(("taskBkgColor", "taskBorderColor"), "#316dca"),
     **dict.fromkeys(("doneTaskBkgColor", "doneTaskBorderColor"), "#6e7681"),
@@ -53,18 +55,29 @@ def timeline_of(jobs: Sequence[Job], *, now: datetime, monotonic: float) -> str:
     if not any(phase.seconds(monotonic) >= _MIN_SECONDS for job in jobs for phase in job.phases):
         return ""
     begun = [job for job in jobs if job.phases]
-    lanes = nlargest(_MAX_LANES, begun, key=lambda job: (job.verdict == FAILED, job.duration_seconds(monotonic)))
+    lanes = nlargest(
+        _MAX_LANES, begun, key=lambda job: (job.verdict == FAILED, job.duration_seconds(monotonic))
+    )
     bars: list[_Bar] = []
     for job in filter(lanes.__contains__, begun):
-        own = [_Bar(job, phase, phase.seconds(monotonic)) for phase in job.phases if phase.seconds(monotonic) > 0]
-        bars += sorted(nlargest(_MAX_BARS, own, key=lambda bar: bar.seconds), key=lambda bar: bar.phase.began_at)
+        own = [
+            _Bar(job, phase, phase.seconds(monotonic))
+            for phase in job.phases
+            if phase.seconds(monotonic) > 0
+        ]
+        bars += sorted(
+            nlargest(_MAX_BARS, own, key=lambda bar: bar.seconds),
+            key=lambda bar: bar.phase.began_at,
+        )
     phases = "queued, exported, packed, downloaded, unpacked"
     if any(bar.phase.name == ROOM for bar in bars):
         phases = f"{ROOM}, {phases}"
     notes = f"Each line shows the phases of a site: {phases}. A failed one is red."
     if len(lanes) < len(begun):
         notes += f" The timeline shows {len(lanes)} of {len(jobs):,} sites: those that failed, then the longest."
-    return "\n".join(["", "```mermaid", *_chart(bars, now - timedelta(seconds=monotonic)), "```", "", notes, ""])
+    return "\n".join(
+        ["", "```mermaid", *_chart(bars, now - timedelta(seconds=monotonic)), "```", "", notes, ""]
+    )
 
 
 class _Bar(NamedTuple):
@@ -94,12 +107,20 @@ def _chart(bars: Sequence[_Bar], epoch: datetime) -> Iterator[str]:
         own = [*group]
         yield f"    section {own[0].label}"
         for bar in own:
-            times = (epoch + timedelta(seconds=at) for at in (bar.phase.began_at, bar.phase.began_at + bar.seconds))
-            began, ended = (time.replace(tzinfo=None).isoformat(timespec="milliseconds") for time in times)
+            times = (
+                epoch + timedelta(seconds=at)
+                for at in (bar.phase.began_at, bar.phase.began_at + bar.seconds)
+            )
+            began, ended = (
+                time.replace(tzinfo=None).isoformat(timespec="milliseconds") for time in times
+            )
             has_failed = bar.job.verdict == FAILED and bar.phase is bar.job.phases[-1]
             tag = "crit, " if has_failed else "" if bar.phase.name == RUN else "done, "
             name = f"{bar.job.outcome_of(bar.phase)} {format_approx(bar.seconds)}"
-            fits = 10 + _CHARACTER_PIXELS * len(name) <= bar.seconds * (_WIDTH_PIXELS - padding - 75) / span_seconds
+            fits = (
+                10 + _CHARACTER_PIXELS * len(name)
+                <= bar.seconds * (_WIDTH_PIXELS - padding - 75) / span_seconds
+            )
             yield f"    {name if fits else _NO_NAME} :{tag}{began}, {ended}"
 
 
@@ -107,5 +128,7 @@ def _axis(span_seconds: float) -> Sequence[str]:
     """Return the axis, with at most `_MAX_TICKS` ticks at round times."""
     if span_seconds < 3:
         return ["    axisFormat %H:%M:%S.%L"]
-    _, interval, axis_format = next((tick for tick in _TICKS if span_seconds / tick[0] <= _MAX_TICKS), _TICKS[-1])
+    _, interval, axis_format = next(
+        (tick for tick in _TICKS if span_seconds / tick[0] <= _MAX_TICKS), _TICKS[-1]
+    )
     return [f"    axisFormat {axis_format}", f"    tickInterval {interval}"]

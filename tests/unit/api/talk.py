@@ -40,9 +40,13 @@ class Talk:
         self.sent: list[Sent] = []
         self.times: list[float] = []
         self._script = list(script) or [None]
-        platform = VirtualPlatform(self.clock, trouble=self._next, seconds=lambda _request: seconds, agent_seconds=0.0)
+        platform = VirtualPlatform(
+            self.clock, trouble=self._next, seconds=lambda _request: seconds, agent_seconds=0.0
+        )
         self.api = AdminApi(
-            client=ApiClient(http_client(platform, clock=self.clock), base_url=API_URL, key=ADMIN_KEY),
+            client=ApiClient(
+                http_client(platform, clock=self.clock), base_url=API_URL, key=ADMIN_KEY
+            ),
             pacer=Pacer(self.clock),
             room=Room(self.clock, start_timeout_seconds=4500.0),
             clock=self.clock,
@@ -68,7 +72,9 @@ class Talk:
         }
         return calls[operation]()
 
-    def failure(self, operation: Operation = "read_export", *, deadline: float = math.inf) -> ActionError:
+    def failure(
+        self, operation: Operation = "read_export", *, deadline: float = math.inf
+    ) -> ActionError:
         with pytest.raises(ActionError) as caught:
             self.call(operation, deadline=deadline)
         return caught.value

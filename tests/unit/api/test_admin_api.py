@@ -27,7 +27,14 @@ UNKNOWN: Final = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 class TestRequests:
     @pytest.mark.parametrize(
         ("job_id", "segment"),
-        [("se_1", "se_1"), ("a/b", "a%2Fb"), ("..", "%2E%2E"), (".", "%2E"), ("a b?c#d%", "a%20b%3Fc%23d%25"), ("é", "%C3%A9")],
+        [
+            ("se_1", "se_1"),
+            ("a/b", "a%2Fb"),
+            ("..", "%2E%2E"),
+            (".", "%2E"),
+            ("a b?c#d%", "a%20b%3Fc%23d%25"),
+            ("é", "%C3%A9"),
+        ],
     )
     def test_an_id_is_one_segment_of_the_path(self, job_id: str, segment: str) -> None:
         agent = Talk(Fault(json={"status": "active"}), job=agent_job(job_id))
@@ -42,7 +49,9 @@ class TestRequests:
         path = f"/v1/static-export/jobs/{segment}"
         assert [sent.target for sent in export.sent] == [path, f"{path}/bundle"]
 
-    def test_a_bundle_is_posted_without_a_body_with_a_long_timeout_and_its_signature_is_hidden_from_then_on(self) -> None:
+    def test_a_bundle_is_posted_without_a_body_with_a_long_timeout_and_its_signature_is_hidden_from_then_on(
+        self,
+    ) -> None:
         talk = Talk(Fault(json={"bundleUrl": "https://s.example.com/b?X-Amz-Signature=0123456789"}))
 
         talk.call(BUNDLE)
@@ -52,7 +61,10 @@ class TestRequests:
         assert talk.api.client.redactor.hide("0123456789") == "…"
 
     def test_the_signature_of_a_link_in_a_reading_is_hidden_from_then_on(self) -> None:
-        reading = {"status": "completed", "bundleUrl": "https://s.example.com/b?X-Amz-Signature=0123456789"}
+        reading = {
+            "status": "completed",
+            "bundleUrl": "https://s.example.com/b?X-Amz-Signature=0123456789",
+        }
         job = Job(mode="collect", project_id="docs", job_id="se_1")
         talk = Talk(Fault(json=reading), job=job)
 
@@ -61,7 +73,10 @@ class TestRequests:
         assert talk.api.client.redactor.hide("0123456789") == "…"
 
     def test_the_job_of_another_domain_is_refused_and_the_same_one_again_is_not(self) -> None:
-        talk, other = Talk(Fault(json={"jobId": "se_1"})), Job(mode="export", domain="other.example.com")
+        talk, other = (
+            Talk(Fault(json={"jobId": "se_1"})),
+            Job(mode="export", domain="other.example.com"),
+        )
 
         talk.call(START)
         talk.call(START)
@@ -80,8 +95,14 @@ def test_the_end_of_each_request_is_announced_with_its_status_or_its_error(opera
     if operation == START:
         talk.api.announce(result)
 
-    outcomes = [(outcome, request_id) for _, outcome, _, request_id in talk.events.of("request_ended")]
-    assert outcomes == [("api.example.com refused the connection", None), ("503", "r-1"), ("200", "r-2")]
+    outcomes = [
+        (outcome, request_id) for _, outcome, _, request_id in talk.events.of("request_ended")
+    ]
+    assert outcomes == [
+        ("api.example.com refused the connection", None),
+        ("503", "r-1"),
+        ("200", "r-2"),
+    ]
     assert before == (2 if operation == START else 3)  # a start is announced once its id is written
 
 
@@ -95,15 +116,22 @@ class TestRetries:
         assert [retrying[2:4] for retrying in talk.events.of("retrying")] == [(300, 1)]
         assert [recovered[1] for recovered in talk.events.of("recovered")] == [7]
 
-    @pytest.mark.parametrize(("asked", "times"), [("7", [0, 7]), ("0", [0, 1]), ("Mon, 04 May 2026 12:00:20 GMT", [0, 20])])
-    def test_a_pause_is_as_long_as_the_platform_asks_for(self, asked: str, times: list[float]) -> None:
+    @pytest.mark.parametrize(
+        ("asked", "times"),
+        [("7", [0, 7]), ("0", [0, 1]), ("Mon, 04 May 2026 12:00:20 GMT", [0, 20])],
+    )
+    def test_a_pause_is_as_long_as_the_platform_asks_for(
+        self, asked: str, times: list[float]
+    ) -> None:
         talk = Talk(Fault(status=429, headers={"Retry-After": asked}), None)
 
         talk.call()
 
         assert talk.times == times
 
-    @pytest.mark.parametrize(("first", "seconds"), [((), UNKNOWN_HOST_SECONDS), ((DOWN,), 300), ((REFUSED,), 300)])
+    @pytest.mark.parametrize(
+        ("first", "seconds"), [((), UNKNOWN_HOST_SECONDS), ((DOWN,), 300), ((REFUSED,), 300)]
+    )
     def test_a_host_that_does_not_exist_is_looked_up_for_30_s_unless_it_was_found_before(
         self, first: tuple[Trouble, ...], seconds: float
     ) -> None:
@@ -125,14 +153,22 @@ class TestStarts:
     @pytest.mark.parametrize(
         ("trouble", "is_unconfirmed"),
         [
-            *((trouble, False) for trouble in (REFUSED, UNKNOWN, Fault(status=403), Fault(status=302), None)),
-            *((Fault(status=503, headers={"Retry-After": asked}), asked == "soon") for asked in ("7", "soon")),
+            *(
+                (trouble, False)
+                for trouble in (REFUSED, UNKNOWN, Fault(status=403), Fault(status=302), None)
+            ),
+            *(
+                (Fault(status=503, headers={"Retry-After": asked}), asked == "soon")
+                for asked in ("7", "soon")
+            ),
             *((Fault(status=status), True) for status in (408, 502, 503, 204)),
             *((Fault(cut="before_response"), True), (Fault(json={"progress": 5}), True)),
         ],
         ids=str,
     )
-    def test_one_may_have_been_processed_unless_it_certainly_was_not(self, trouble: Trouble, is_unconfirmed: bool) -> None:
+    def test_one_may_have_been_processed_unless_it_certainly_was_not(
+        self, trouble: Trouble, is_unconfirmed: bool
+    ) -> None:
         talk = Talk(trouble, tolerance=0.5, job=Job(mode="export", domain=DOMAIN))
 
         talk.failure(START) if trouble else talk.call(START)

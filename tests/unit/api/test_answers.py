@@ -12,7 +12,10 @@ from docs_platform_action.job import Job
 from tests.unit.api.talk import EXPORT_ID, Talk, agent_job
 from tests.virtual_time import BEGINNING
 
-PAGE: Final = {"body": "<!doctype html><title>Log in</title>", "headers": {"Content-Type": "text/html"}}
+PAGE: Final = {
+    "body": "<!doctype html><title>Log in</title>",
+    "headers": {"Content-Type": "text/html"},
+}
 RUNNING: Final = Fault(json={"status": "running"})
 START: Final = "start_export"
 READ: Final = "read_export"
@@ -25,7 +28,9 @@ def collected_job() -> Job:
 
 
 def talk_of(operation: Operation, *script: Any, **options: Any) -> Talk:
-    job = {START: Job(mode="export", domain="docs.example.com"), AGENT: agent_job()}.get(operation) or collected_job()
+    job = {START: Job(mode="export", domain="docs.example.com"), AGENT: agent_job()}.get(
+        operation
+    ) or collected_job()
     return Talk(*script, job=job, **{"tolerance": 0.0, **options})
 
 
@@ -40,7 +45,9 @@ def text_of(error: ActionError) -> str:
     return "\n".join([error.summary, *error.details, error.cause, error.remedy])
 
 
-@pytest.mark.parametrize("job", [Job(mode="export", job_id="se_1", started_at=BEGINNING), collected_job()], ids=str)
+@pytest.mark.parametrize(
+    "job", [Job(mode="export", job_id="se_1", started_at=BEGINNING), collected_job()], ids=str
+)
 def test_a_job_that_was_started_or_collected_may_be_unknown_for_30_s(job: Job) -> None:
     talk = Talk(Fault(status=404), job=job)
 
@@ -74,7 +81,9 @@ def test_a_web_page_blames_base_url_only_before_a_successful_response(
 
 
 def test_of_agent_jobs_a_missing_endpoint_means_a_wrong_base_url() -> None:
-    assert failed(AGENT, status=404, json={"error": "no such route"}).summary.startswith("`base-url` is probably wrong")
+    assert failed(AGENT, status=404, json={"error": "no such route"}).summary.startswith(
+        "`base-url` is probably wrong"
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,6 +104,8 @@ def test_of_agent_jobs_a_missing_endpoint_means_a_wrong_base_url() -> None:
         ({"message": "no pathway"}, False),
     ],
 )
-def test_a_server_without_the_endpoint_differs_from_an_api_that_does_not_know_a_name(body: object, is_missing: bool) -> None:
+def test_a_server_without_the_endpoint_differs_from_an_api_that_does_not_know_a_name(
+    body: object, is_missing: bool
+) -> None:
     assert reports_missing_endpoint(body) == is_missing
     assert ("`base-url`" in failed(START, status=404, json=body).cause) == is_missing

@@ -9,7 +9,17 @@ import pytest
 from docs_platform_action.bundle import archive as module
 from docs_platform_action.bundle.archive import is_archive
 from docs_platform_action.errors import InvalidBundle
-from tests.archives import KINDS, SMALL_SITE, Site, Zipped, entry, extended_entry, tar, tar_of, zip_of
+from tests.archives import (
+    KINDS,
+    SMALL_SITE,
+    Site,
+    Zipped,
+    entry,
+    extended_entry,
+    tar,
+    tar_of,
+    zip_of,
+)
 from tests.folders import Tree
 from tests.unpacking import entries_of, unpacked
 
@@ -43,20 +53,36 @@ def test_what_was_packed_comes_out_whatever_the_kind(kind: str) -> None:
         (tar_of(entry(b"a"), link(b"a", b"index.html")), {**INDEX, "a": "index.html"}),
         (tar_of(link(b"a", b"b"), entry(b"a", b"2")), {**INDEX, "a": b"2"}),
         (tar_of(link(b"a", b"index.html", b"1")), {**INDEX, "a": b"<h1>Docs</h1>"}),
-        (tar_of(link(b"a", b"index.html"), link(b"b", b"a", b"1")), {**INDEX, "a": "index.html", "b": "index.html"}),
+        (
+            tar_of(link(b"a", b"index.html"), link(b"b", b"a", b"1")),
+            {**INDEX, "a": "index.html", "b": "index.html"},
+        ),
         (tar_of(entry(b"A", b"1"), entry(b"a", b"2")), {**INDEX, "A": b"1", "a": b"2"}),
         (tar_of(entry(b"__MACOSX/x"), entry(b"._a"), entry(b"b/._c")), INDEX),
         (tar_of(entry(b"./", type_=b"5")), INDEX),
         (tar_of(extended_entry(path="é", size="1") + b"1" + bytes(511)), {**INDEX, "é": b"1"}),
         (zip_of(Zipped(), Zipped(name=b"caf\x82", flags=0)), {**INDEX, "café": b"<h1>Docs</h1>"}),
-        (zip_of(Zipped(), Zipped(name="é".encode(), flags=1 << 11)), {**INDEX, "é": b"<h1>Docs</h1>"}),
-        (zip_of(Zipped(), Zipped(name=b"a/", content=b"", system=0, attributes=0x10)), {**INDEX, "a": None}),
-        (b"".join(gzip.compress(part) for part in (tar(SMALL_SITE)[:700], tar(SMALL_SITE)[700:])), SMALL_TREE),
+        (
+            zip_of(Zipped(), Zipped(name="é".encode(), flags=1 << 11)),
+            {**INDEX, "é": b"<h1>Docs</h1>"},
+        ),
+        (
+            zip_of(Zipped(), Zipped(name=b"a/", content=b"", system=0, attributes=0x10)),
+            {**INDEX, "a": None},
+        ),
+        (
+            b"".join(
+                gzip.compress(part) for part in (tar(SMALL_SITE)[:700], tar(SMALL_SITE)[700:])
+            ),
+            SMALL_TREE,
+        ),
         (gzip.compress(tar(SMALL_SITE)) + bytes(10_000), SMALL_TREE),
     ],
 )
 def test_names_links_and_doubles_are_read_as_other_tools_do(archive: bytes, tree: Tree) -> None:
-    assert {path: node for path, node in unpacked(archive).items() if node is not None or path in tree} == tree
+    assert {
+        path: node for path, node in unpacked(archive).items() if node is not None or path in tree
+    } == tree
 
 
 @pytest.mark.parametrize(
@@ -65,13 +91,26 @@ def test_names_links_and_doubles_are_read_as_other_tools_do(archive: bytes, tree
         ("archive.MAX_ENTRIES", 4, tar_of(entry(b"a/b"), entry(b"a/c"))),
         ("archive.MAX_STREAM_BYTES", len(tar(SMALL_SITE)), gzip.compress(tar(SMALL_SITE))),
         ("archive.MAX_HEADER_BYTES", 512 + 1024 + 512, tar_of(extended_entry(comment="x" * 1000))),
-        ("tree.MAX_UNPACKED_BYTES", 39, tar_of(link(b"a", b"index.html", b"1"), entry(b"b", bytes(13)))),
-        ("tree.MAX_LINKS", 3, tar_of(*(link(b"%d" % number, b"index.html") for number in range(3)))),
+        (
+            "tree.MAX_UNPACKED_BYTES",
+            39,
+            tar_of(link(b"a", b"index.html", b"1"), entry(b"b", bytes(13))),
+        ),
+        (
+            "tree.MAX_LINKS",
+            3,
+            tar_of(*(link(b"%d" % number, b"index.html") for number in range(3))),
+        ),
     ],
 )
-def test_a_limit_is_just_allowed_and_one_more_is_refused(limit: str, value: int, archive: bytes) -> None:
+def test_a_limit_is_just_allowed_and_one_more_is_refused(
+    limit: str, value: int, archive: bytes
+) -> None:
     for allowed in (True, False):
-        with patch("tests.unpacking.LIMITS", {}), patch(f"docs_platform_action.bundle.{limit}", value - (not allowed)):
+        with (
+            patch("tests.unpacking.LIMITS", {}),
+            patch(f"docs_platform_action.bundle.{limit}", value - (not allowed)),
+        ):
             if allowed:
                 assert unpacked(archive)
             else:

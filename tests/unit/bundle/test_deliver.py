@@ -43,7 +43,10 @@ ALL: Final = {"bundle_path": "b", "site_path": "s", "values_file": "v.yaml"}
 VALUES: Final = {"values_file": "v.yaml"}
 PLAN: Final = {**ALL, "manifest_path": "m", "changes_path": "c"}
 OLD: Final = {b"gone.html": bytes(64), b"index.html": bytes(64)}  # the digests of what is published
-NONE_REMOVED: Final = {"compare_with": OLD, "max_removed": MaxRemoved(amount=0, is_percentage=False)}
+NONE_REMOVED: Final = {
+    "compare_with": OLD,
+    "max_removed": MaxRemoved(amount=0, is_percentage=False),
+}
 
 
 def answer(archive: bytes) -> Answer:
@@ -51,13 +54,19 @@ def answer(archive: bytes) -> Answer:
 
 
 def cut(archive: bytes) -> Answer:
-    return Answer(headers={"Content-Length": str(len(archive))}, body=archive[: len(archive) // 2], is_cut=True)
+    return Answer(
+        headers={"Content-Length": str(len(archive))},
+        body=archive[: len(archive) // 2],
+        is_cut=True,
+    )
 
 
 class Delivered:
     """A delivery to a workspace, with an API that makes these links."""
 
-    def __init__(self, workspace: Path, *answers: Answer, links: tuple[Bundle | ActionError, ...] = (FRESH,)) -> None:
+    def __init__(
+        self, workspace: Path, *answers: Answer, links: tuple[Bundle | ActionError, ...] = (FRESH,)
+    ) -> None:
         self.workspace, self.clock, self.events = workspace, VirtualClock(), RecordedEvents()
         self.job = Job(mode="export", domain="docs.example.com", job_id="se_1", link=LINK)
         made = iter(links)
@@ -73,7 +82,8 @@ class Delivered:
 
     def run(self, names: Mapping[str, str], **settings: Any) -> module.Delivery:
         targets: dict[str, Any] = {
-            key: OutputPath(path=self.workspace / name, root=self.workspace, name=name) for key, name in names.items()
+            key: OutputPath(path=self.workspace / name, root=self.workspace, name=name)
+            for key, name in names.items()
         }
         delivery = module.Delivery(self.job, DeliverySettings(**targets, **settings), self.parts)
         delivery.deliver()
@@ -85,30 +95,45 @@ class Delivered:
 
 
 @BOTH
-@pytest.mark.parametrize("names", [ALL, {"bundle_path": "b"}, {"site_path": "s"}, VALUES, {}], ids=str)
-def test_what_is_asked_for_is_delivered_and_recorded(tmp_path: Path, archive: bytes, names: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "names", [ALL, {"bundle_path": "b"}, {"site_path": "s"}, VALUES, {}], ids=str
+)
+def test_what_is_asked_for_is_delivered_and_recorded(
+    tmp_path: Path, archive: bytes, names: dict[str, str]
+) -> None:
     found = Delivered(tmp_path, answer(archive))
 
     found.run(names)
 
     delivered = found.job.delivered
     assert found.left == {*names.values()}
-    assert (delivered.bundle_path, delivered.site_path, delivered.values_file) == tuple(map(names.get, ALL))
+    assert (delivered.bundle_path, delivered.site_path, delivered.values_file) == tuple(
+        map(names.get, ALL)
+    )
     assert (delivered.downloaded is not None) == bool({"bundle_path", "site_path"} & {*names})
     assert delivered.site_files == (3 if "site_path" in names else None)
-    assert {text.rpartition(" ")[2].rstrip("/") for (text,) in found.events.of("noted")} == {*names.values()}
+    assert {text.rpartition(" ")[2].rstrip("/") for (text,) in found.events.of("noted")} == {
+        *names.values()
+    }
 
 
 @BOTH
-def test_the_manifest_lists_every_file_and_what_links_to_files_lead_to(tmp_path: Path, archive: bytes) -> None:
+def test_the_manifest_lists_every_file_and_what_links_to_files_lead_to(
+    tmp_path: Path, archive: bytes
+) -> None:
     found = Delivered(tmp_path, answer(archive))
 
     found.run({"site_path": "s", "manifest_path": "m"})
 
     lines = (tmp_path / "m").read_bytes().splitlines(keepends=True)
-    files = {path: (tmp_path / "s" / path).read_bytes() for path in ("guide/empty.txt", "guide/home.html", "guide/start.html")}
+    files = {
+        path: (tmp_path / "s" / path).read_bytes()
+        for path in ("guide/empty.txt", "guide/home.html", "guide/start.html")
+    }
     files["index.html"] = files["guide/home.html"]
-    listed = {line[66:-1].decode(): line[:64].decode() for line in lines if not line.startswith(b"#")}
+    listed = {
+        line[66:-1].decode(): line[:64].decode() for line in lines if not line.startswith(b"#")
+    }
     assert listed == {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
     assert lines[0] == b"# 4 files\n"
     assert len(lines) == 1 + 4 + 3, "each page has a line about its text"
@@ -142,11 +167,19 @@ def test_changes_manifest_archive_site_and_values_are_published_in_this_order(
         "changed": [],
         "removed": ["gone.html"],
     }
-    assert changes.pages == {"added": 2, "textChanged": 1, "changed": 0, "removed": 1, "unchanged": 0}
+    assert changes.pages == {
+        "added": 2,
+        "textChanged": 1,
+        "changed": 0,
+        "removed": 1,
+        "unchanged": 0,
+    }
 
 
 @BOTH
-def test_if_too_many_pages_are_removed_only_the_changes_are_published(tmp_path: Path, archive: bytes) -> None:
+def test_if_too_many_pages_are_removed_only_the_changes_are_published(
+    tmp_path: Path, archive: bytes
+) -> None:
     found = Delivered(tmp_path, answer(archive))
 
     with pytest.raises(TooManyRemoved):
@@ -154,7 +187,12 @@ def test_if_too_many_pages_are_removed_only_the_changes_are_published(tmp_path: 
 
     delivered = found.job.delivered
     assert found.left == {"c"}
-    assert (delivered.changes_path, delivered.manifest_path, delivered.bundle_path, delivered.site_path) == (
+    assert (
+        delivered.changes_path,
+        delivered.manifest_path,
+        delivered.bundle_path,
+        delivered.site_path,
+    ) == (
         "c",
         None,
         None,
@@ -196,7 +234,9 @@ def test_a_path_that_cannot_be_written_publishes_no_site(tmp_path: Path, name: s
     assert found.job.delivered.site_path is None
 
 
-@pytest.mark.parametrize(("archive", "phases"), [(TAR, [DOWNLOAD]), (ZIP, [DOWNLOAD, UNPACK])], ids=["tar.gz", "zip"])
+@pytest.mark.parametrize(
+    ("archive", "phases"), [(TAR, [DOWNLOAD]), (ZIP, [DOWNLOAD, UNPACK])], ids=["tar.gz", "zip"]
+)
 def test_a_tar_archive_is_unpacked_while_it_arrives_and_a_zip_archive_afterwards(
     tmp_path: Path, archive: bytes, phases: list[str]
 ) -> None:
@@ -211,7 +251,9 @@ def test_a_tar_archive_is_unpacked_while_it_arrives_and_a_zip_archive_afterwards
 
 
 @pytest.mark.parametrize(("cuts", "left"), [(2, {*ALL.values()}), (3, set())])
-def test_a_download_that_cannot_be_resumed_begins_again_twice(tmp_path: Path, cuts: int, left: set[str]) -> None:
+def test_a_download_that_cannot_be_resumed_begins_again_twice(
+    tmp_path: Path, cuts: int, left: set[str]
+) -> None:
     found = Delivered(tmp_path, *[cut(TAR)] * cuts, answer(TAR))
 
     with nullcontext() if left else pytest.raises(DownloadFailed):
@@ -222,7 +264,12 @@ def test_a_download_that_cannot_be_resumed_begins_again_twice(tmp_path: Path, cu
 
 @pytest.mark.parametrize(
     ("names", "guard", "left"),
-    [(ALL, {}, {"b"}), (ALL, {"min_pages": 1}, set()), (ALL, {"compare_with": OLD}, set()), ({"site_path": "s"}, {}, set())],
+    [
+        (ALL, {}, {"b"}),
+        (ALL, {"min_pages": 1}, set()),
+        (ALL, {"compare_with": OLD}, set()),
+        ({"site_path": "s"}, {}, set()),
+    ],
     ids=str,
 )
 def test_a_refused_archive_is_read_to_its_end_and_kept_alone_for_inspection(
@@ -240,11 +287,15 @@ def test_a_refused_archive_is_read_to_its_end_and_kept_alone_for_inspection(
 
 
 @pytest.mark.parametrize("names", [{"bundle_path": "b"}, {"site_path": "s"}, VALUES], ids=str)
-def test_after_a_cancel_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, str]) -> None:
+def test_after_a_cancel_nothing_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, str]
+) -> None:
     found = Delivered(tmp_path, answer(TAR))
     found.job.link = SHORT
     for last_event in ("downloaded", "link_made"):
-        monkeypatch.setattr(found.events, last_event, lambda _job: found.clock.cancellation.cancel(), raising=False)
+        monkeypatch.setattr(
+            found.events, last_event, lambda _job: found.clock.cancellation.cancel(), raising=False
+        )
 
     with pytest.raises(Cancelled):
         found.run(names)
@@ -262,12 +313,20 @@ def test_the_only_folder_of_a_site_is_warned_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("archive", "names", "factor"), [(TAR, {"bundle_path": "b"}, 1), (TAR, {"site_path": "s"}, 1), (ZIP, {"site_path": "s"}, 2)]
+    ("archive", "names", "factor"),
+    [(TAR, {"bundle_path": "b"}, 1), (TAR, {"site_path": "s"}, 1), (ZIP, {"site_path": "s"}, 2)],
 )
 def test_a_disk_that_is_too_small_fails_the_run_before_it_is_filled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archive: bytes, names: dict[str, str], factor: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    archive: bytes,
+    names: dict[str, str],
+    factor: int,
 ) -> None:
-    monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(total=10**6, free=factor * len(archive) - 1))
+    monkeypatch.setattr(
+        "shutil.disk_usage",
+        lambda _path: SimpleNamespace(total=10**6, free=factor * len(archive) - 1),
+    )
     found = Delivered(tmp_path, answer(archive))
 
     with pytest.raises(ActionError):
@@ -292,11 +351,16 @@ class TestLink:
 
         found = self.run(tmp_path, replace(LINK, expires=expires), FRESH)
 
-        assert (found.job.link == FRESH, "link_made" in found.events.names) == (is_replaced, is_replaced)
+        assert (found.job.link == FRESH, "link_made" in found.events.names) == (
+            is_replaced,
+            is_replaced,
+        )
         assert (FRESH.url in (tmp_path / "v.yaml").read_text()) == is_replaced
         assert (found.job.has_short_link, found.events.of("warning")) == (False, [])
 
-    @pytest.mark.parametrize("error", [Unavailable("it is down"), DownloadFailed("no", remedy="Do this.")])
+    @pytest.mark.parametrize(
+        "error", [Unavailable("it is down"), DownloadFailed("no", remedy="Do this.")]
+    )
     def test_one_that_cannot_be_replaced_is_kept_with_a_warning_that_says_what_to_do(
         self, tmp_path: Path, error: ActionError
     ) -> None:
@@ -307,7 +371,9 @@ class TestLink:
         assert ("mode: collect" in lines[-1]) == isinstance(error, Unavailable)
 
     @pytest.mark.parametrize("names", [{}, VALUES])
-    def test_at_the_end_of_the_run_the_values_file_is_written_again(self, tmp_path: Path, names: dict[str, str]) -> None:
+    def test_at_the_end_of_the_run_the_values_file_is_written_again(
+        self, tmp_path: Path, names: dict[str, str]
+    ) -> None:
         found = Delivered(tmp_path, answer(TAR), links=(FRESH,))
         delivery = found.run(names)
 
@@ -332,5 +398,7 @@ def test_everything_gets_the_workspaces_owner_or_there_is_one_warning(
 
     found.run({**ALL, "values_file": "deploy/v.yaml"})
 
-    assert len(owned) == 3 + 1 + 7  # the three results, the new folder of one, and what is in the site
+    assert (
+        len(owned) == 3 + 1 + 7
+    )  # the three results, the new folder of one, and what is in the site
     assert len(found.events.of("warning")) == (0 if is_supported else 1)

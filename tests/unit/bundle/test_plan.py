@@ -9,7 +9,14 @@ from typing import Any, Final
 import pytest
 
 from docs_platform_action.bundle import plan
-from docs_platform_action.bundle.plan import MAX_LISTED, changes_json, check_removed, compare, describe, site_sha256
+from docs_platform_action.bundle.plan import (
+    MAX_LISTED,
+    changes_json,
+    check_removed,
+    compare,
+    describe,
+    site_sha256,
+)
 from docs_platform_action.errors import InvalidBundle, TooManyRemoved
 from docs_platform_action.inputs.settings import MaxRemoved
 from docs_platform_action.models import Changes
@@ -53,12 +60,22 @@ def test_pages_whose_text_changed_are_told_from_those_that_differ_in_markup_alon
     changes, paths = compare(OLD, NEW)
 
     assert paths == PATHS
-    assert changes.pages == {"added": 1, "textChanged": 2, "changed": 1, "removed": 1, "unchanged": 1}
+    assert changes.pages == {
+        "added": 1,
+        "textChanged": 2,
+        "changed": 1,
+        "removed": 1,
+        "unchanged": 1,
+    }
     assert changes.files == {"added": 1, "changed": 1, "removed": 1, "unchanged": 1}
     assert changes.listed == {
         "added": ("new.html",), "textChanged": ("c.html", "large.html"), "changed": ("b.HTML",), "removed": ("gone.html",)
     }  # fmt: skip
-    assert (changes.is_any, changes.is_first, changes.has_new_text_everywhere) == (True, False, False)
+    assert (changes.is_any, changes.is_first, changes.has_new_text_everywhere) == (
+        True,
+        False,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,13 +84,31 @@ def test_pages_whose_text_changed_are_told_from_those_that_differ_in_markup_alon
         (OLD, OLD, {"is_any": False}),
         ({}, OLD, {"is_any": True, "is_first": True}),
         ({b"a": digests(1)}, {b"a": digests(2)}, {"is_any": True}),
-        (TWO, {b"a.html": digests(2, 2), b"b.html": digests(2, 2)}, {"has_new_text_everywhere": True}),
-        (TWO, {b"a.html": digests(2, 2), b"b.html": digests(2, 1)}, {"has_new_text_everywhere": False}),
-        (TWO, {b"a.html": digests(2, 2), b"c.html": digests(2, 2)}, {"has_new_text_everywhere": False}),
-        ({b"a.html": digests(1, 1)}, {b"a.html": digests(2, 2)}, {"has_new_text_everywhere": False}),
+        (
+            TWO,
+            {b"a.html": digests(2, 2), b"b.html": digests(2, 2)},
+            {"has_new_text_everywhere": True},
+        ),
+        (
+            TWO,
+            {b"a.html": digests(2, 2), b"b.html": digests(2, 1)},
+            {"has_new_text_everywhere": False},
+        ),
+        (
+            TWO,
+            {b"a.html": digests(2, 2), b"c.html": digests(2, 2)},
+            {"has_new_text_everywhere": False},
+        ),
+        (
+            {b"a.html": digests(1, 1)},
+            {b"a.html": digests(2, 2)},
+            {"has_new_text_everywhere": False},
+        ),
     ],
 )
-def test_what_is_known_of_all_changes(old: Mapping[bytes, bytes], new: Mapping[bytes, bytes], known: dict[str, bool]) -> None:
+def test_what_is_known_of_all_changes(
+    old: Mapping[bytes, bytes], new: Mapping[bytes, bytes], known: dict[str, bool]
+) -> None:
     changes, _ = compare(old, new)
 
     assert {name: getattr(changes, name) for name in known} == known
@@ -93,7 +128,11 @@ def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
     [
         *((25, 10, True, removed, fails) for removed, fails in ((2, False), (3, True))),
         *((9, 10, True, removed, fails) for removed, fails in ((0, False), (1, True))),
-        *((100, 0, is_percentage, removed, removed > 0) for is_percentage in (True, False) for removed in (0, 1)),
+        *(
+            (100, 0, is_percentage, removed, removed > 0)
+            for is_percentage in (True, False)
+            for removed in (0, 1)
+        ),
         (25, 100, True, 25, False),
         (25, 3, False, 3, False),
         (25, 3, False, 4, True),
@@ -103,8 +142,12 @@ def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
 def test_more_removed_pages_than_allowed_are_refused(
     published: int, amount: int, is_percentage: bool, removed: int, fails: bool
 ) -> None:
-    old = {b"%04d.html" % number: digests(1, 1) for number in range(published)} | {b"old.js": digests(1)}
-    new = dict([*old.items()][removed:-1]) | {b"new-%d.html" % number: digests(1, 1) for number in range(50)}
+    old = {b"%04d.html" % number: digests(1, 1) for number in range(published)} | {
+        b"old.js": digests(1)
+    }
+    new = dict([*old.items()][removed:-1]) | {
+        b"new-%d.html" % number: digests(1, 1) for number in range(50)
+    }
     changes, _ = compare(old, new)
 
     summary = f"^{removed} of {published} published pages? would be removed, "
@@ -122,7 +165,9 @@ def test_names_are_whole_in_an_error_so_that_a_key_in_one_is_hidden() -> None:
     assert name in caught.value.details[0]
 
 
-@pytest.mark.parametrize("paths", [PATHS, {kind: [] for kind in PATHS}, {"added": ['a "b"/größe'.encode()]}])
+@pytest.mark.parametrize(
+    "paths", [PATHS, {kind: [] for kind in PATHS}, {"added": ['a "b"/größe'.encode()]}]
+)
 def test_all_changes_are_one_json_object(paths: dict[str, Any]) -> None:
     text = b"".join(changes_json(paths)).decode()
 

@@ -104,18 +104,28 @@ ARCHIVES: Final[Mapping[str, bytes]] = {
     "zip with an entry at a wrong offset": zip_of(Zipped(), Zipped(name=b"b", offset=60)),
     # unsafe
     **{f"tar {what}": tar_of(*map(entry, names)) for what, names in UNSAFE_NAMES.items()},
-    **{f"zip {what}": zip_of(*(Zipped(name=name) for name in names)) for what, names in UNSAFE_NAMES.items()},
+    **{
+        f"zip {what}": zip_of(*(Zipped(name=name) for name in names))
+        for what, names in UNSAFE_NAMES.items()
+    },
     "xz that needs much memory": lzma.compress(
         GOOD_TAR, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 512 * 1024**2}]
     ),
-    **{f"tar {what}": tar_of(*starmap(link, links.items())) for what, links in UNSAFE_LINKS.items()},
-    **{f"zip {what}": zip_of(Zipped(), *starmap(zip_link, links.items())) for what, links in UNSAFE_LINKS.items()},
+    **{
+        f"tar {what}": tar_of(*starmap(link, links.items())) for what, links in UNSAFE_LINKS.items()
+    },
+    **{
+        f"zip {what}": zip_of(Zipped(), *starmap(zip_link, links.items()))
+        for what, links in UNSAFE_LINKS.items()
+    },
     "tar with a name that is not UTF-8": tar_of(entry(b"caf\xe9")),
     "tar that leads out by a folder": tar_of(entry(b"../outside/", type_=b"5")),
     "tar that leads out by an extended header": tar_of(extended_entry(path="../outside")),
     "tar with a link named as a folder": tar_of(link(b"a/", b"index.html")),
     "tar with a link that leads out by another": tar_of(
-        entry(b"top/", type_=b"5"), link(b"a/b/c/up", b"../../../top"), link(b"a/b/c/out", b"up/../..")
+        entry(b"top/", type_=b"5"),
+        link(b"a/b/c/up", b"../../../top"),
+        link(b"a/b/c/out", b"up/../.."),
     ),
     "tar with a file through a link": tar_of(link(b"a", b"b"), entry(b"a/c")),
     "tar with a hard link that leads out": tar_of(hard_link(b"a", b"../outside")),
@@ -124,20 +134,25 @@ ARCHIVES: Final[Mapping[str, bytes]] = {
     "tar with a hard link to a folder": tar_of(entry(b"b/c"), hard_link(b"a", b"b")),
     "tar with a pipe": tar_of(entry(b"a", type_=b"6")),
     "tar with large headers": tar_of(
-        tarfile.TarInfo.create_pax_global_header({"comment": "x" * 600_000}), extended_entry(comment="x" * 600_000)
+        tarfile.TarInfo.create_pax_global_header({"comment": "x" * 600_000}),
+        extended_entry(comment="x" * 600_000),
     ),
     "zip with a pipe": zip_of(Zipped(mode=0o010644)),
     "zip that is encrypted": zip_of(Zipped(flags=1)),
     "zip with bzip2": zipped(SMALL_SITE, method=zipfile.ZIP_BZIP2),
     "zip with an unknown method": zip_of(Zipped(method=77)),
     "zip with a Unicode name that leads out": zip_of(
-        Zipped(name=b"a", extra=struct.pack("<2HBI", 0x7075, 15, 1, zlib.crc32(b"a")) + b"../outside")
+        Zipped(
+            name=b"a", extra=struct.pack("<2HBI", 0x7075, 15, 1, zlib.crc32(b"a")) + b"../outside"
+        )
     ),
     # empty, or too large
     "tar without entries": bytes(10240),
     "tar with folders alone": entry(b"a/", type_=b"5") + EMPTY_END,
     "zip without entries": zip_of(),
-    "zip with 250,001 entries": b"PK\3\4" + b"PK\1\2" * 250_001 + zip_end(0, directory=4 * 250_001, start=4),
+    "zip with 250,001 entries": b"PK\3\4"
+    + b"PK\1\2" * 250_001
+    + zip_end(0, directory=4 * 250_001, start=4),
 }
 
 

@@ -21,7 +21,13 @@ Stage = Callable[..., Staged]
 
 
 def staged(path: Path, owner: Owner | None = None, *, is_folder: bool) -> Staged:
-    return Staged(OutputPath(path=path, root=path.parent, name="name"), owner, DownloadFailed, "summary", is_folder=is_folder)
+    return Staged(
+        OutputPath(path=path, root=path.parent, name="name"),
+        owner,
+        DownloadFailed,
+        "summary",
+        is_folder=is_folder,
+    )
 
 
 @pytest.fixture(params=[False, True], ids=["file", "folder"])
@@ -36,7 +42,9 @@ def fill(result: Staged) -> None:
         result.write(b"new")
 
 
-def test_before_it_is_published_it_has_another_name_and_nobody_else_can_read_it(stage: Stage, tmp_path: Path) -> None:
+def test_before_it_is_published_it_has_another_name_and_nobody_else_can_read_it(
+    stage: Stage, tmp_path: Path
+) -> None:
     with stage(tmp_path / "result") as result:
         fill(result)
         part = result.path
@@ -46,10 +54,14 @@ def test_before_it_is_published_it_has_another_name_and_nobody_else_can_read_it(
         assert result.path == tmp_path / "result"
 
     assert [path.name for path in tmp_path.iterdir()] == ["result"]
-    assert stat.S_IMODE((tmp_path / "result").stat().st_mode) == (0o755 if (tmp_path / "result").is_dir() else 0o644)
+    assert stat.S_IMODE((tmp_path / "result").stat().st_mode) == (
+        0o755 if (tmp_path / "result").is_dir() else 0o644
+    )
 
 
-def test_what_is_not_published_is_removed_with_the_folders_that_only_it_used(stage: Stage, tmp_path: Path) -> None:
+def test_what_is_not_published_is_removed_with_the_folders_that_only_it_used(
+    stage: Stage, tmp_path: Path
+) -> None:
     with stage(tmp_path / "a" / "result") as result:
         fill(result)
     assert read_tree(tmp_path) == {}
@@ -77,7 +89,9 @@ def test_the_descriptor_is_closed_even_if_the_temporary_file_or_folder_cannot_be
         os.fstat(result.descriptor)
 
 
-def test_a_temporary_file_that_is_gone_does_not_keep_the_folders_above_it(stage: Stage, tmp_path: Path) -> None:
+def test_a_temporary_file_that_is_gone_does_not_keep_the_folders_above_it(
+    stage: Stage, tmp_path: Path
+) -> None:
     with pytest.raises(DownloadFailed), stage(tmp_path / "a" / "result") as result:
         result.path.rename(tmp_path / "elsewhere")
 
@@ -85,7 +99,9 @@ def test_a_temporary_file_that_is_gone_does_not_keep_the_folders_above_it(stage:
 
 
 @pytest.mark.parametrize("is_folder", [False, True])
-def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(tmp_path: Path, is_folder: bool) -> None:
+def test_a_folder_that_was_filled_meanwhile_stays_as_it_was(
+    tmp_path: Path, is_folder: bool
+) -> None:
     with staged(tmp_path / "result", is_folder=is_folder) as result:
         (tmp_path / "result").mkdir()
         (tmp_path / "result" / "mine").touch()

@@ -17,13 +17,18 @@ RECENT: Final = "Mon, 04 May 2026 11:59:59 GMT"
 
 def redirecting(*locations: str) -> FakeTransport:
     """Return a storage with one redirect after another, and then a bundle."""
-    return FakeTransport(*(Answer(status=302, headers={"Location": location}) for location in locations), Answer())
+    return FakeTransport(
+        *(Answer(status=302, headers={"Location": location}) for location in locations), Answer()
+    )
 
 
 def fetch(transport: FakeTransport, url: str = LINK) -> str:
     """Request a link, and return the address of the response."""
     parts = context(VirtualClock(), RecordedEvents(), client=http_client(transport))
-    with request_bundle(url, {"Range": "bytes=5-"}, parts, within_seconds=60) as (response, address):
+    with request_bundle(url, {"Range": "bytes=5-"}, parts, within_seconds=60) as (
+        response,
+        address,
+    ):
         assert b"".join(response.pieces)
         return address
 
@@ -49,21 +54,39 @@ def test_a_redirect_to_https_or_to_this_machine_is_followed(location: str, targe
 
 
 @pytest.mark.parametrize(
-    "location", ["", "http://t.example.com/", "ftp://t.example.com/", "https://", "https://[x/", "https://t\x7f.example.com/"]
+    "location",
+    [
+        "",
+        "http://t.example.com/",
+        "ftp://t.example.com/",
+        "https://",
+        "https://[x/",
+        "https://t\x7f.example.com/",
+    ],
 )
 def test_any_other_fails_at_once_with_its_request_id(location: str) -> None:
     transport = FakeTransport(
-        Answer(status=302, body=b"<Code>Moved</Code>", headers={"Location": location, "X-Amz-Request-Id": "r-1"})
+        Answer(
+            status=302,
+            body=b"<Code>Moved</Code>",
+            headers={"Location": location, "X-Amz-Request-Id": "r-1"},
+        )
     )
 
     with pytest.raises(DownloadFailed) as caught:
         fetch(transport)
 
-    assert (caught.value.request_id, "302" in caught.value.summary, "Moved" in caught.value.details[0]) == ("r-1", True, True)
+    assert (
+        caught.value.request_id,
+        "302" in caught.value.summary,
+        "Moved" in caught.value.details[0],
+    ) == ("r-1", True, True)
     assert len(transport.requests) == 1
 
 
-@pytest.mark.parametrize(("count", "outcome"), [(5, nullcontext()), (6, pytest.raises(DownloadFailed))])
+@pytest.mark.parametrize(
+    ("count", "outcome"), [(5, nullcontext()), (6, pytest.raises(DownloadFailed))]
+)
 def test_five_redirects_are_followed(count: int, outcome: AbstractContextManager[object]) -> None:
     with outcome:
         fetch(redirecting(*["/again"] * count))
@@ -89,6 +112,8 @@ def test_the_signature_of_a_redirects_target_is_hidden_from_then_on() -> None:
         ({}, None),
     ],
 )
-def test_only_a_strong_etag_or_without_any_a_strong_date_is_a_validator(headers: dict[str, str], validator: str | None) -> None:
+def test_only_a_strong_etag_or_without_any_a_strong_date_is_a_validator(
+    headers: dict[str, str], validator: str | None
+) -> None:
     response: Any = type("Response", (), {"headers": {"ETag": "", **headers}})
     assert validator_of(response) == validator

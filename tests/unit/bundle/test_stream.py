@@ -19,7 +19,10 @@ from tests.virtual_time import VirtualClock
 LINK: Final = "https://s.example.com/b?sig=1"
 BUNDLE: Final = b"\x1f\x8b\x08" + bytes(range(256)) * 800
 SIZE: Final = len(BUNDLE)
-MODIFIED: Final = {"Last-Modified": "Mon, 04 May 2026 11:00:00 GMT", "Date": "Mon, 04 May 2026 12:00:00 GMT"}
+MODIFIED: Final = {
+    "Last-Modified": "Mon, 04 May 2026 11:00:00 GMT",
+    "Date": "Mon, 04 May 2026 12:00:00 GMT",
+}
 
 
 def whole(*, etag: str = '"a"') -> Answer:
@@ -32,7 +35,11 @@ def half(at: int = 100_000, *, etag: str = '"a"') -> Answer:
 
 def rest(at: int = 100_000, *, span: str | None = None, etag: str = '"a"') -> Answer:
     span = span or f"bytes {at}-{SIZE - 1}/{SIZE}"
-    return Answer(status=206, headers={"Content-Range": span, "Content-Length": str(SIZE - at), "ETag": etag}, body=BUNDLE[at:])
+    return Answer(
+        status=206,
+        headers={"Content-Range": span, "Content-Length": str(SIZE - at), "ETag": etag},
+        body=BUNDLE[at:],
+    )
 
 
 def dated(answer: Answer) -> Answer:
@@ -51,7 +58,12 @@ LOST: Final = Answer(status=0)
 class Download:
     """A stream on a storage with these answers."""
 
-    def __init__(self, *answers: Answer, tolerance: float = 60.0, links: Callable[[int], str] = lambda _number: LINK) -> None:
+    def __init__(
+        self,
+        *answers: Answer,
+        tolerance: float = 60.0,
+        links: Callable[[int], str] = lambda _number: LINK,
+    ) -> None:
         self.clock, self.events, self.links = VirtualClock(), RecordedEvents(), 0
         self.storage = FakeTransport(*answers, clock=self.clock)
         self.job = Job(mode="export", link=Bundle(url=LINK))
@@ -61,7 +73,9 @@ class Download:
             return Bundle(url=links(self.links))
 
         api = SimpleNamespace(make_link=make_link, outage_tolerance_seconds=tolerance)
-        parts = context(self.clock, self.events, client=http_client(self.storage, clock=self.clock), api=api)
+        parts = context(
+            self.clock, self.events, client=http_client(self.storage, clock=self.clock), api=api
+        )
         self.stream = BundleStream(self.job, parts)
 
     def sent(self, header: str) -> list[str | None]:
@@ -84,12 +98,18 @@ COMPLETE: Final[dict[str, tuple[list[Answer], list[str | None]]]] = {
 
 
 @pytest.mark.parametrize(("answers", "ranges"), COMPLETE.values(), ids=COMPLETE)
-def test_these_requests_lead_to_the_whole_bundle(answers: list[Answer], ranges: list[str | None]) -> None:
+def test_these_requests_lead_to_the_whole_bundle(
+    answers: list[Answer], ranges: list[str | None]
+) -> None:
     download = Download(*answers)
 
     done = download.stream.drain()
 
-    assert (done.size, done.sha256, download.sent("Range")) == (SIZE, hashlib.sha256(BUNDLE).hexdigest(), ranges)
+    assert (done.size, done.sha256, download.sent("Range")) == (
+        SIZE,
+        hashlib.sha256(BUNDLE).hexdigest(),
+        ranges,
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,11 +117,16 @@ def test_these_requests_lead_to_the_whole_bundle(answers: list[Answer], ranges: 
     [([half(), rest()], '"a"'), ([dated(half()), dated(rest())], MODIFIED["Last-Modified"])],
     ids=["etag", "date"],
 )
-def test_the_rest_is_requested_only_of_the_same_bundle(answers: list[Answer], validator: str) -> None:
+def test_the_rest_is_requested_only_of_the_same_bundle(
+    answers: list[Answer], validator: str
+) -> None:
     download = Download(*answers)
 
     assert download.stream.drain().size == SIZE
-    assert (download.sent("Range"), download.sent("If-Range")) == ([None, RESUMED], [None, validator])
+    assert (download.sent("Range"), download.sent("If-Range")) == (
+        [None, RESUMED],
+        [None, validator],
+    )
 
 
 NOT_RESUMED: Final[dict[str, list[Answer]]] = {
@@ -119,7 +144,9 @@ NOT_RESUMED: Final[dict[str, list[Answer]]] = {
 
 
 @pytest.mark.parametrize("answers", NOT_RESUMED.values(), ids=NOT_RESUMED)
-def test_what_may_not_be_the_rest_of_the_same_bundle_is_not_added_to_it(answers: list[Answer]) -> None:
+def test_what_may_not_be_the_rest_of_the_same_bundle_is_not_added_to_it(
+    answers: list[Answer],
+) -> None:
     download = Download(*answers, rest(), links=lambda _number: "https://other.example.com/b")
 
     with pytest.raises(ResumeError):
@@ -137,7 +164,9 @@ FAILURES: Final[dict[str, tuple[list[Answer], int, float]]] = {
 
 
 @pytest.mark.parametrize(("answers", "count", "seconds"), FAILURES.values(), ids=FAILURES)
-def test_it_fails_at_once_or_after_the_tolerance(answers: list[Answer], count: int, seconds: float) -> None:
+def test_it_fails_at_once_or_after_the_tolerance(
+    answers: list[Answer], count: int, seconds: float
+) -> None:
     download = Download(*answers)
 
     with pytest.raises(DownloadFailed):
@@ -147,8 +176,12 @@ def test_it_fails_at_once_or_after_the_tolerance(answers: list[Answer], count: i
     assert download.clock.elapsed == pytest.approx(seconds, abs=3)
 
 
-def test_a_rejected_link_is_replaced_before_each_further_attempt_and_the_job_has_the_new_one() -> None:
-    download = Download(refused(403), refused(410), whole(), links=lambda number: f"{LINK}&n={number}")
+def test_a_rejected_link_is_replaced_before_each_further_attempt_and_the_job_has_the_new_one() -> (
+    None
+):
+    download = Download(
+        refused(403), refused(410), whole(), links=lambda number: f"{LINK}&n={number}"
+    )
 
     download.stream.drain()
 
@@ -163,7 +196,10 @@ def test_an_outage_is_announced_once_and_ends_with_enough_progress() -> None:
     download.stream.drain()
 
     assert download.events.of("retrying")[0][0] == "storage"
-    assert (download.events.names.count("retrying"), download.events.names.count("recovered")) == (1, 1)
+    assert (download.events.names.count("retrying"), download.events.names.count("recovered")) == (
+        1,
+        1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,7 +212,10 @@ def test_an_outage_is_announced_once_and_ends_with_enough_progress() -> None:
 def test_only_a_connection_with_enough_progress_begins_a_new_outage(
     piece: int, outcome: AbstractContextManager[object], ranges: list[str | None]
 ) -> None:
-    parts = [replace(rest(at), body=BUNDLE[at : at + piece], is_cut=True) for at in range(piece, 20 * piece, piece)]
+    parts = [
+        replace(rest(at), body=BUNDLE[at : at + piece], is_cut=True)
+        for at in range(piece, 20 * piece, piece)
+    ]
     download = Download(half(piece), *parts, tolerance=2.0)
 
     with outcome:

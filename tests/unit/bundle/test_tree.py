@@ -39,10 +39,15 @@ def tree(folder: Path, root: int) -> Tree:
     return Tree(folder, root, Cancellation(), None)
 
 
-def test_copies_of_pages_are_pages_but_links_are_not_and_a_replaced_page_counts_once(tree: Tree) -> None:
+def test_copies_of_pages_are_pages_but_links_are_not_and_a_replaced_page_counts_once(
+    tree: Tree,
+) -> None:
     for entry in (
         *(file("a.html", b"12"), file("b.HTML"), file("b.HTML"), file("c.txt")),
-        *(Entry(name="copy.html", type=HARD_LINK, target="a.html"), Entry(name="link.html", type=SYMBOLIC_LINK, target="a.html")),
+        *(
+            Entry(name="copy.html", type=HARD_LINK, target="a.html"),
+            Entry(name="link.html", type=SYMBOLIC_LINK, target="a.html"),
+        ),
     ):
         tree.add(entry)
     tree.finish()
@@ -58,7 +63,9 @@ def test_copies_of_pages_are_pages_but_links_are_not_and_a_replaced_page_counts_
         (["site/a.html"], None),
     ],
 )
-def test_a_site_in_its_only_folder_is_recognized(tree: Tree, names: list[str], expected: str | None) -> None:
+def test_a_site_in_its_only_folder_is_recognized(
+    tree: Tree, names: list[str], expected: str | None
+) -> None:
     for name in names:
         tree.add(file(name))
 
@@ -72,10 +79,15 @@ def test_the_modes_do_not_depend_on_the_umask(tree: Tree, folder: Path) -> None:
     finally:
         os.umask(before)
 
-    assert [stat.S_IMODE((folder / name).stat().st_mode) for name in ("a", "a/b.html")] == [0o755, 0o644]
+    assert [stat.S_IMODE((folder / name).stat().st_mode) for name in ("a", "a/b.html")] == [
+        0o755,
+        0o644,
+    ]
 
 
-@pytest.mark.parametrize("work", [lambda tree: tree.add(file("d")), Tree.finish], ids=["add", "finish"])
+@pytest.mark.parametrize(
+    "work", [lambda tree: tree.add(file("d")), Tree.finish], ids=["add", "finish"]
+)
 def test_a_cancel_ends_the_work(folder: Path, root: int, work: Callable[[Tree], None]) -> None:
     cancellation = Cancellation()
     tree = Tree(folder, root, cancellation, None)
@@ -101,7 +113,9 @@ def test_a_cancel_ends_the_work(folder: Path, root: int, work: Callable[[Tree], 
 def test_some_of_the_disk_stays_free(
     monkeypatch: pytest.MonkeyPatch, tree: Tree, total: int, free: int, size: int, fits: bool
 ) -> None:
-    monkeypatch.setattr(os, "statvfs", lambda _root: SimpleNamespace(f_frsize=1, f_blocks=total, f_bavail=free))
+    monkeypatch.setattr(
+        os, "statvfs", lambda _root: SimpleNamespace(f_frsize=1, f_blocks=total, f_bavail=free)
+    )
 
     with nullcontext() if fits else pytest.raises(DiskTooSmall):
         tree.add(file("a", b"x" * size))

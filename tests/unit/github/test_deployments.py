@@ -29,13 +29,27 @@ STUCK: Final = 10**6  # seconds
 class Repository:
     """A repository's deployments on the simulated GitHub, and the requests for them without their common beginning."""
 
-    def __init__(self, *, creator: str = CREATOR, environment: str | None = None, proxies: Mapping[str, str] = NONE) -> None:
+    def __init__(
+        self,
+        *,
+        creator: str = CREATOR,
+        environment: str | None = None,
+        proxies: Mapping[str, str] = NONE,
+    ) -> None:
         self.clock, self.job, self.asked = VirtualClock(), Job(mode="export"), list[str]()
-        platform = VirtualPlatform(self.clock, trouble=lambda sent: self.asked.append(sent.target.partition("docs/")[2]))
+        platform = VirtualPlatform(
+            self.clock, trouble=lambda sent: self.asked.append(sent.target.partition("docs/")[2])
+        )
         self.simulator, self.github = platform.simulator, platform.simulator.github
-        client = ApiClient(http_client(platform, clock=self.clock, proxies=proxies), base_url=GITHUB_URL, key=DEFAULT_TOKEN)
+        client = ApiClient(
+            http_client(platform, clock=self.clock, proxies=proxies),
+            base_url=GITHUB_URL,
+            key=DEFAULT_TOKEN,
+        )
         self.deployments = Deployments(
-            GitHubClient(client=client, repository=REPOSITORY, clock=self.clock, events=RecordedEvents()),
+            GitHubClient(
+                client=client, repository=REPOSITORY, clock=self.clock, events=RecordedEvents()
+            ),
             commit=COMMIT,
             creator=creator,
             environment=environment,
@@ -58,15 +72,23 @@ class Repository:
         ([(OLDER, {}), (COMMIT, {})], COMMIT),
         ([(COMMIT, {}), (OLDER, {})], OLDER),  # rolled back
         ([(OLDER, {}), (COMMIT, {"seconds": STUCK})], OLDER),
-        *(([(OLDER, {}), (COMMIT, {"ends_as": state})], OLDER) for state in ("failure", "error", "inactive")),
+        *(
+            ([(OLDER, {}), (COMMIT, {"ends_as": state})], OLDER)
+            for state in ("failure", "error", "inactive")
+        ),
         ([(COMMIT, {"seconds": STUCK})], None),
         ([(OLDER, {}), (COMMIT, {**OTHER, "environment": "github-pages"})], OLDER),
-        ([(OLDER, {}), (COMMIT, OTHER)], None),  # GitHub makes those before it in its environment inactive
+        (
+            [(OLDER, {}), (COMMIT, OTHER)],
+            None,
+        ),  # GitHub makes those before it in its environment inactive
         ([(OLDER, {}), (COMMIT, PREVIEW)], OLDER),
         ([(OLDER, {"environment": "production"}), (COMMIT, {"environment": "production"})], COMMIT),
     ],
 )
-def test_the_newest_success_of_the_account_is_live(made: list[tuple[str, dict[str, Any]]], live: str | None) -> None:
+def test_the_newest_success_of_the_account_is_live(
+    made: list[tuple[str, dict[str, Any]]], live: str | None
+) -> None:
     repository = Repository(creator=CREATOR.upper())
     for commit, options in made:
         repository.github.add(commit, **options)
@@ -94,17 +116,24 @@ def test_without_a_name_several_environments_are_refused_and_named() -> None:
 
 
 @pytest.mark.parametrize(("commit", "contains"), [(COMMIT, True), (NEWER, True), (OLDER, False)])
-def test_a_newer_commit_contains_the_wanted_one_and_is_compared_once(commit: str, contains: bool) -> None:
+def test_a_newer_commit_contains_the_wanted_one_and_is_compared_once(
+    commit: str, contains: bool
+) -> None:
     repository = Repository()
     repository.github.add(commit)
     (live,) = repository.read()
 
     found = [
-        repository.deployments.contains_commit(repository.job, live, deadline=repository.clock.monotonic()) for _ in range(2)
+        repository.deployments.contains_commit(
+            repository.job, live, deadline=repository.clock.monotonic()
+        )
+        for _ in range(2)
     ]
 
     assert found == [contains, contains]
-    assert len([path for path in repository.asked if path.startswith("compare/")]) == (commit != COMMIT)
+    assert len([path for path in repository.asked if path.startswith("compare/")]) == (
+        commit != COMMIT
+    )
 
 
 def test_what_has_ended_is_not_asked_for_again() -> None:
@@ -116,7 +145,9 @@ def test_what_has_ended_is_not_asked_for_again() -> None:
 
     repository.read()
 
-    statuses = [f"deployments/{number}/statuses?per_page=1" for number in (4, 1)]  # the one under way, and the live one
+    statuses = [
+        f"deployments/{number}/statuses?per_page=1" for number in (4, 1)
+    ]  # the one under way, and the live one
     assert repository.asked == ["deployments?per_page=30&page=1", *statuses]
 
 
@@ -139,12 +170,17 @@ def test_the_accounts_that_deploy_are_known_with_their_environments() -> None:
     for environment in ("github-pages", "production", "production"):
         repository.github.add(COMMIT, environment=environment, **OTHER)
 
-    found = repository.deployments.environments_by_creator(repository.job, deadline=repository.clock.monotonic())
+    found = repository.deployments.environments_by_creator(
+        repository.job, deadline=repository.clock.monotonic()
+    )
 
     assert found == {"github-actions[bot]": {"github-pages", "production"}}
 
 
-@pytest.mark.parametrize("row", [None, [], {"id": "1", "sha": COMMIT}, {"id": 1}, {"id": 1, "sha": COMMIT, "creator": None}])
+@pytest.mark.parametrize(
+    "row",
+    [None, [], {"id": "1", "sha": COMMIT}, {"id": 1}, {"id": 1, "sha": COMMIT, "creator": None}],
+)
 def test_a_deployment_without_what_counts_is_left_out(row: object) -> None:
     repository = Repository()
     repository.simulator.override("list_deployments", [row])
@@ -204,15 +240,24 @@ def test_after_its_deadline_a_pass_sends_no_more_requests() -> None:
 def test_any_other_error_is_final(operation: Operation, status: int) -> None:
     repository = Repository()
     repository.github.add(NEWER)
-    reset = {"X-RateLimit-Remaining": "990", "X-RateLimit-Reset": "1777896090"}  # as in each of GitHub's responses
-    repository.simulator.script(operation, Fault(status=status, headers=reset, json={"message": "Not accessible"}))
+    reset = {
+        "X-RateLimit-Remaining": "990",
+        "X-RateLimit-Reset": "1777896090",
+    }  # as in each of GitHub's responses
+    repository.simulator.script(
+        operation, Fault(status=status, headers=reset, json={"message": "Not accessible"})
+    )
 
     with pytest.raises(NotDeployed) as caught:
-        repository.deployments.contains_commit(repository.job, repository.read()[0], deadline=repository.clock.monotonic())
+        repository.deployments.contains_commit(
+            repository.job, repository.read()[0], deadline=repository.clock.monotonic()
+        )
 
     assert not isinstance(caught.value, GitHubUnavailable)
     is_unknown = (operation, status) == ("compare_commits", 404)
-    assert ("refused the token" in caught.value.summary) == (status in {401, 403, 404} and not is_unknown)
+    assert ("refused the token" in caught.value.summary) == (
+        status in {401, 403, 404} and not is_unknown
+    )
     assert "Not accessible" in caught.value.details[-1]
 
 

@@ -30,17 +30,25 @@ def sent(url: str, base_url: str = "") -> Sent:
     return only
 
 
-def read(body: bytes, headers: Mapping[str, str], max_bytes: int = 2_000_000) -> tuple[int | None, bytes]:
+def read(
+    body: bytes, headers: Mapping[str, str], max_bytes: int = 2_000_000
+) -> tuple[int | None, bytes]:
     """Return the announced length and the content of a response."""
     client = http_client(FakeTransport(Answer(body=body, headers=headers)))
     with client.send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}) as response:
         return response.length, response.read(max_bytes)
 
 
-def test_a_request_goes_through_the_proxy_with_headers_of_the_action_and_the_caller_but_no_user_of_its_url() -> None:
+def test_a_request_goes_through_the_proxy_with_headers_of_the_action_and_the_caller_but_no_user_of_its_url() -> (
+    None
+):
     request = sent("https://user:word@api.example.com:8443/x")
 
-    assert (request.exchange.proxy, request.exchange.host, request.url) == (PROXY, f"{HOST}:8443", f"{BASE_URL}:8443/x")
+    assert (request.exchange.proxy, request.exchange.host, request.url) == (
+        PROXY,
+        f"{HOST}:8443",
+        f"{BASE_URL}:8443/x",
+    )
     assert dict(request.headers) == {
         "Accept-Encoding": "identity",
         "Connection": "close",
@@ -66,13 +74,23 @@ def test_what_follows_the_host_is_sent_byte_for_byte() -> None:
         (BODY, "br", BODY),
         (b"", "gzip", b""),
     ],
-    ids=["gzip with padding", "deflate with a newline", "deflate in its raw form", "two codings", "another", "an empty body"],
+    ids=[
+        "gzip with padding",
+        "deflate with a newline",
+        "deflate in its raw form",
+        "two codings",
+        "another",
+        "an empty body",
+    ],
 )
 def test_the_length_of_a_response_is_the_announced_one_and_gzip_or_deflate_is_undone(
     body: bytes, coding: str, content: bytes
 ) -> None:
     assert read(body, {"Content-Encoding": coding}) == (None, content)
-    assert read(body, {"Content-Encoding": coding, "Content-Length": f" {len(body)} "}) == (len(body), content)
+    assert read(body, {"Content-Encoding": coding, "Content-Length": f" {len(body)} "}) == (
+        len(body),
+        content,
+    )
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
@@ -93,11 +111,19 @@ def test_no_more_is_decompressed_than_is_read(coding: str) -> None:
 @pytest.mark.parametrize(
     ("body", "headers"),
     [
-        *((b"{}", {"Content-Length": length}) for length in ("", "x", "-2", "+2", "2.0", "2, 2", "\u0662", "9" * 19)),
-        *((b"\xff" * 9, {"Content-Encoding": coding}) for coding in ("gzip", "deflate", "deflate, gzip")),
+        *(
+            (b"{}", {"Content-Length": length})
+            for length in ("", "x", "-2", "+2", "2.0", "2, 2", "\u0662", "9" * 19)
+        ),
+        *(
+            (b"\xff" * 9, {"Content-Encoding": coding})
+            for coding in ("gzip", "deflate", "deflate, gzip")
+        ),
     ],
 )
-def test_a_length_that_is_not_a_number_or_damaged_data_is_an_error(body: bytes, headers: dict[str, str]) -> None:
+def test_a_length_that_is_not_a_number_or_damaged_data_is_an_error(
+    body: bytes, headers: dict[str, str]
+) -> None:
     with pytest.raises(NetworkError) as caught:
         read(body, headers)
 

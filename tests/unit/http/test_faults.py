@@ -43,7 +43,11 @@ ERRORS: Final[dict[str, tuple[Exception, str, Set[str]]]] = {
     "Refused": (wrapped(ConnectionRefusedError()), "", set()),
     "A name that does not exist": (wrapped(socket.gaierror(socket.EAI_NONAME, "x")), "", UNKNOWN),
     "A name without an address": (wrapped(socket.gaierror(socket.EAI_NODATA, "x")), "", UNKNOWN),
-    "Name servers that do not respond": (wrapped(socket.gaierror(socket.EAI_AGAIN, "x")), "", {"is_unresolved"}),
+    "Name servers that do not respond": (
+        wrapped(socket.gaierror(socket.EAI_AGAIN, "x")),
+        "",
+        {"is_unresolved"},
+    ),
     "No connection in time": (requests.ConnectTimeout(ConnectTimeoutError()), "", set()),
     "No route to the network": (wrapped(OSError(errno.ENETUNREACH, "x")), "", set()),
     "A connection that was reset before the request": (wrapped(ConnectionResetError()), "", set()),
@@ -54,23 +58,51 @@ ERRORS: Final[dict[str, tuple[Exception, str, Set[str]]]] = {
     "A connection that was closed while writing": (wrapped(BrokenPipeError()), "sent", LOST),
     "A TLS connection that was cut": (wrapped(ssl.SSLEOFError()), "sent", LOST),
     "Half a response": (wrapped(http.client.IncompleteRead(b"")), "sent", LOST),
-    "A connection that was reset behind a proxy": (wrapped(ConnectionResetError()), "sent, proxy", LOST),
+    "A connection that was reset behind a proxy": (
+        wrapped(ConnectionResetError()),
+        "sent, proxy",
+        LOST,
+    ),
     "Another protocol": (wrapped(http.client.BadStatusLine("x")), "sent", LOST),
     "An invalid header": (ValueError(ADMIN_KEY), "sent", LOST),
-    "A TLS error without a reason": (requests.exceptions.SSLError(ssl.SSLError("wrong version")), "", set()),
+    "A TLS error without a reason": (
+        requests.exceptions.SSLError(ssl.SSLError("wrong version")),
+        "",
+        set(),
+    ),
     "A failed handshake": (tls("TLSV1_ALERT_INTERNAL_ERROR"), "", set()),
     "A failed handshake behind a proxy": (tls("TLSV1_ALERT_INTERNAL_ERROR"), "proxy", set()),
     "A server without TLS": (tls("WRONG_VERSION_NUMBER"), "", {"is_without_tls"}),
-    "A server without TLS behind a proxy": (tls("WRONG_VERSION_NUMBER"), "proxy", {"is_without_tls"}),
+    "A server without TLS behind a proxy": (
+        tls("WRONG_VERSION_NUMBER"),
+        "proxy",
+        {"is_without_tls"},
+    ),
     "A TLS error in the response": (tls("RECORD_LAYER_FAILURE"), "sent", LOST),
     "A proxy that refuses the connection": (by_proxy(ConnectionRefusedError()), "proxy", PROXY),
-    "A proxy whose name does not exist": (by_proxy(wrapped(socket.gaierror(socket.EAI_NONAME, "x"))), "proxy", PROXY | UNKNOWN),
+    "A proxy whose name does not exist": (
+        by_proxy(wrapped(socket.gaierror(socket.EAI_NONAME, "x"))),
+        "proxy",
+        PROXY | UNKNOWN,
+    ),
     "A proxy that is not reached in time": (by_proxy(TimeoutError()), "proxy", PROXY),
     "A proxy that is not reached": (by_proxy(OSError(errno.ENETUNREACH, "x")), "proxy", PROXY),
     "A proxy that ends the connection": (wrapped(ConnectionResetError()), "proxy", PROXY),
-    "A proxy without TLS": (by_proxy(tls("WRONG_VERSION_NUMBER")), "proxy", PROXY | {"is_without_tls"}),
-    "A proxy that does not allow the host": (by_proxy(OSError(f"Tunnel connection failed: 403 {ADMIN_KEY}")), "proxy", PROXY),
-    "A proxy that does not reach the host": (by_proxy(OSError("Tunnel connection failed: 502 x")), "proxy", PROXY),
+    "A proxy without TLS": (
+        by_proxy(tls("WRONG_VERSION_NUMBER")),
+        "proxy",
+        PROXY | {"is_without_tls"},
+    ),
+    "A proxy that does not allow the host": (
+        by_proxy(OSError(f"Tunnel connection failed: 403 {ADMIN_KEY}")),
+        "proxy",
+        PROXY,
+    ),
+    "A proxy that does not reach the host": (
+        by_proxy(OSError("Tunnel connection failed: 502 x")),
+        "proxy",
+        PROXY,
+    ),
 }
 
 
@@ -87,11 +119,15 @@ def message_of(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_an_error_of_the_transport_says_whose_it_is_and_whether_the_request_was_sent(name: str) -> None:
+def test_an_error_of_the_transport_says_whose_it_is_and_whether_the_request_was_sent(
+    name: str,
+) -> None:
     fault, flags = fault_of(name), ERRORS[name][2]
     remedy = (fault.advice_for("`base-url`") or {"remedy": ""})["remedy"]
 
     assert {flag for flag, value in vars(fault).items() if value is True} == flags
-    assert ("proxy" in fault.message.lower()) == ("NO_PROXY" in remedy) == ("is_proxy_error" in flags)
+    assert (
+        ("proxy" in fault.message.lower()) == ("NO_PROXY" in remedy) == ("is_proxy_error" in flags)
+    )
     assert ("`base-url`" in remedy) == (flags == {"is_without_tls"})
     assert ADMIN_KEY not in fault.message

@@ -46,10 +46,17 @@ def attempts(state: Retry, error: TransientError, seconds: float) -> list[float]
         (retry(deadline=102.0), down(), 5, [100, 105]),
         # what must not be sent twice is not, unless it was certainly not processed
         (retry(is_idempotent=False), down(maybe_processed=True), 0, [100]),
-        (retry(is_idempotent=False, deadline=101.0), down(maybe_processed=False), 0, [100, 100.5, 101]),
+        (
+            retry(is_idempotent=False, deadline=101.0),
+            down(maybe_processed=False),
+            0,
+            [100, 100.5, 101],
+        ),
     ],
 )
-def test_attempts_end_with_one_at_the_end(state: Retry, error: TransientError, seconds: float, begun: list[float]) -> None:
+def test_attempts_end_with_one_at_the_end(
+    state: Retry, error: TransientError, seconds: float, begun: list[float]
+) -> None:
     assert attempts(state, error, seconds) == begun
 
 
@@ -62,14 +69,20 @@ def test_an_attempt_is_held_but_not_longer_than_is_tolerated() -> None:
 def test_an_attempt_may_take_what_remains_if_another_one_may_follow() -> None:
     assert retry().attempt_seconds(100) == math.inf
     assert retry(failing_since=90.0, is_idempotent=False).attempt_seconds(100) == math.inf
-    assert [retry(failing_since=since).attempt_seconds(100) for since in (90.0, 80.1, 80.0)] == [10, 2, 10]
+    assert [retry(failing_since=since).attempt_seconds(100) for since in (90.0, 80.1, 80.0)] == [
+        10,
+        2,
+        10,
+    ]
 
 
 def test_pauses_are_random_below_a_ceiling_that_doubles_up_to_a_limit() -> None:
     ceilings = [1, 2, 4, 8, 16, 30, 30]
 
     assert [*itertools.islice(backoff_pauses(lambda ceiling: ceiling), 7)] == ceilings
-    assert all(0 <= pause < ceiling for pause, ceiling in zip(backoff_pauses(), ceilings, strict=False))
+    assert all(
+        0 <= pause < ceiling for pause, ceiling in zip(backoff_pauses(), ceilings, strict=False)
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,9 +91,27 @@ def test_pauses_are_random_below_a_ceiling_that_doubles_up_to_a_limit() -> None:
         (" 7 ", "", 7),
         ("Mon, 04 May 2026 12:00:30 GMT", "", 30),
         ("Mon, 04 May 2026 11:00:00 GMT", "", 0),
-        ("Mon, 04 May 2026 09:00:20 -0000", "Mon, 04 May 2026 09:00:00 GMT", 20),  # the server's own clock counts
-        *((text, "", None) for text in ("", "-1", "1.5", "soon", "1e3", "٣", "9999999999", "Mon, 99 May 2026 12:00:30 GMT")),
+        (
+            "Mon, 04 May 2026 09:00:20 -0000",
+            "Mon, 04 May 2026 09:00:00 GMT",
+            20,
+        ),  # the server's own clock counts
+        *(
+            (text, "", None)
+            for text in (
+                "",
+                "-1",
+                "1.5",
+                "soon",
+                "1e3",
+                "٣",
+                "9999999999",
+                "Mon, 99 May 2026 12:00:30 GMT",
+            )
+        ),
     ],
 )
-def test_the_two_forms_of_retry_after_are_read_and_nothing_else(text: str, date: str, seconds: float | None) -> None:
+def test_the_two_forms_of_retry_after_are_read_and_nothing_else(
+    text: str, date: str, seconds: float | None
+) -> None:
     assert read_retry_after({"Retry-After": text, "Date": date}, NOON) == seconds

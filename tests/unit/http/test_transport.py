@@ -43,9 +43,17 @@ def join() -> None:
         assert not thread.is_alive()
 
 
-def fetch(scheme: str = "http", *, clock: Clock | None = None, proxy: str | None = None, seconds: float = 60.0) -> bytes:
+def fetch(
+    scheme: str = "http",
+    *,
+    clock: Clock | None = None,
+    proxy: str | None = None,
+    seconds: float = 60.0,
+) -> bytes:
     """Return the body of the response."""
-    client = http_client(Transport(create_ssl_context(None)), clock=clock, proxies={"https": proxy} if proxy else {})
+    client = http_client(
+        Transport(create_ssl_context(None)), clock=clock, proxies={"https": proxy} if proxy else {}
+    )
     request = Request(method="GET", url=f"{scheme}://{HOST}{TARGET}")
     with client.send(request, Timeouts().within(seconds), headers={}) as response:
         return b"".join(response.pieces)
@@ -56,14 +64,23 @@ def test_a_request_is_sent_byte_for_byte_and_its_body_arrives_in_order(connectio
     connection.reply = b"HTTP/1.1 200 OK\r\n\r\n" + body
 
     assert fetch() == body
-    assert connection.sendall.call_args_list[0].args[0].startswith(f"GET {TARGET} HTTP/1.1\r\nHost: {HOST}\r\n".encode())
+    assert (
+        connection.sendall.call_args_list[0]
+        .args[0]
+        .startswith(f"GET {TARGET} HTTP/1.1\r\nHost: {HOST}\r\n".encode())
+    )
 
 
 @pytest.mark.parametrize(
     ("user", "credentials"),
-    [("robot:w rd\u20ac%E2%82%AC%FC", "robot:w rd\u20ac\u20ac".encode() + b"\xfc"), (":word", b":word")],
+    [
+        ("robot:w rd\u20ac%E2%82%AC%FC", "robot:w rd\u20ac\u20ac".encode() + b"\xfc"),
+        (":word", b":word"),
+    ],
 )
-def test_a_proxy_gets_the_credentials_of_its_address_in_its_own_bytes(connection: Mock, user: str, credentials: bytes) -> None:
+def test_a_proxy_gets_the_credentials_of_its_address_in_its_own_bytes(
+    connection: Mock, user: str, credentials: bytes
+) -> None:
     connection.reply = b"HTTP/1.1 407 No\r\n\r\n"
 
     with pytest.raises(UnusableServerError):
@@ -88,7 +105,9 @@ def test_a_request_whose_time_is_up_while_it_connects_is_not_sent(connection: Mo
 def test_only_the_wait_for_the_server_uses_up_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, transport = VirtualClock(), FakeTransport()
     monkeypatch.setattr(clock, "wait_for", lambda *_: clock.advance(20))
-    with http_client(transport, clock=clock).send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}):
+    with http_client(transport, clock=clock).send(
+        Request(method="GET", url=BASE_URL), Timeouts(), headers={}
+    ):
         exchange = transport.requests[0].exchange
 
     exchange.take()
@@ -99,7 +118,9 @@ def test_only_the_wait_for_the_server_uses_up_the_time(monkeypatch: pytest.Monke
     assert exchange.give_up().maybe_processed
 
 
-@pytest.mark.parametrize(("when", "outcome"), [("sendall", nullcontext()), ("on_connect", pytest.raises(Cancelled))])
+@pytest.mark.parametrize(
+    ("when", "outcome"), [("sendall", nullcontext()), ("on_connect", pytest.raises(Cancelled))]
+)
 def test_a_run_that_is_cancelled_finishes_an_exchange_only_if_it_has_begun(
     connection: Mock, when: str, outcome: AbstractContextManager[object]
 ) -> None:

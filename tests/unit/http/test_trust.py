@@ -9,13 +9,31 @@ import trustme
 from docs_platform_action.http.trust import UnusableServerError, check_proxy, create_ssl_context
 
 PROXIES: Final = (
-    *("http://proxy.example.com", "HTTPS://PROXY:443", "http://[2001:db8::1]:3128", "http://proxy:3128/path"),
+    *(
+        "http://proxy.example.com",
+        "HTTPS://PROXY:443",
+        "http://[2001:db8::1]:3128",
+        "http://proxy:3128/path",
+    ),
     *("http://:word@proxy", "http://r\u00f6bot:w@r d%2F%23@proxy:3128", "http://proxy:3128?x=1"),
     *("proxy", "proxy:3128/", "//proxy:3128", "[::1]:3128", "robot:word@proxy:3128"),
 )
 NOT_PROXIES: Final = (
-    *("http://robot:s3cr3t@", "://", "::1", "http://proxy:65536", "http://proxy:0", " http://proxy:3128", "htps://proxy"),
-    *("http://robot:s3cr3t\udcff@proxy:3128", "proxy/path", "http://proxy:3128#", "http://proxy:3128\\@other"),
+    *(
+        "http://robot:s3cr3t@",
+        "://",
+        "::1",
+        "http://proxy:65536",
+        "http://proxy:0",
+        " http://proxy:3128",
+        "htps://proxy",
+    ),
+    *(
+        "http://robot:s3cr3t\udcff@proxy:3128",
+        "proxy/path",
+        "http://proxy:3128#",
+        "http://proxy:3128\\@other",
+    ),
     *("http://robot:s3/cr3t@proxy:3128", "http://robot:s3#cr3t@proxy:3128"),
     *("socks5://robot:s3cr3t@proxy:1080", "SOCKS5H://proxy", "socks://proxy"),
 )
@@ -23,7 +41,9 @@ NOT_PROXIES: Final = (
 
 @pytest.mark.parametrize("address", PROXIES)
 def test_the_address_of_an_http_proxy_is_used_with_or_without_its_scheme(address: str) -> None:
-    assert check_proxy(address) == (address if "://" in address else f"http://{address.removeprefix('//')}")
+    assert check_proxy(address) == (
+        address if "://" in address else f"http://{address.removeprefix('//')}"
+    )
 
 
 @pytest.mark.parametrize("address", NOT_PROXIES)

@@ -12,7 +12,14 @@ from unittest.mock import MagicMock
 import pytest
 import trustme
 
-from docs_platform_action.inputs.paths import load_certificates, load_manifest, overlaps, resolve, resolve_each, writable
+from docs_platform_action.inputs.paths import (
+    load_certificates,
+    load_manifest,
+    overlaps,
+    resolve,
+    resolve_each,
+    writable,
+)
 from docs_platform_action.inputs.settings import OutputPath
 
 AUTHORITY: Final = trustme.CA().cert_pem.bytes()
@@ -44,13 +51,24 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        *((value, "out/x") for value in ("out/x", "./out//x", "a/../out/x", "../workspace/out/x", "{home}/workspace/out/x")),
+        *(
+            (value, "out/x")
+            for value in (
+                "out/x",
+                "./out//x",
+                "a/../out/x",
+                "../workspace/out/x",
+                "{home}/workspace/out/x",
+            )
+        ),
         ("build-link/x", "build/x"),
         ("../elsewhere/in/x", "x"),
         *((value, value) for value in ("über uns/日本語 🙂", "-rf", "a b", "*.zip", "%2e%2e")),
     ],
 )
-def test_a_path_in_the_workspace_has_the_name_that_later_steps_know(home: Path, root: str, value: str, name: str) -> None:
+def test_a_path_in_the_workspace_has_the_name_that_later_steps_know(
+    home: Path, root: str, value: str, name: str
+) -> None:
     workspace = home / "workspace"
 
     found = resolve(value.replace("{home}", str(home)), [Path(root), *ROOTS[1:]])
@@ -59,10 +77,14 @@ def test_a_path_in_the_workspace_has_the_name_that_later_steps_know(home: Path, 
 
 
 @pytest.mark.parametrize("value", ["../temporary/x", "temporary-link/x", "{home}/temporary/x"])
-def test_one_in_the_temporary_folder_keeps_the_containers_name_for_it(home: Path, value: str) -> None:
+def test_one_in_the_temporary_folder_keeps_the_containers_name_for_it(
+    home: Path, value: str
+) -> None:
     path = home / "temporary" / "x"
 
-    assert resolve(value.replace("{home}", str(home)), ROOTS) == OutputPath(path=path, root=path.parent, name=str(path))
+    assert resolve(value.replace("{home}", str(home)), ROOTS) == OutputPath(
+        path=path, root=path.parent, name=str(path)
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +97,9 @@ def test_one_in_the_temporary_folder_keeps_the_containers_name_for_it(home: Path
     ],
 )
 def test_one_outside_of_both_is_refused_with_the_place(home: Path, value: str, place: str) -> None:
-    with pytest.raises(ValueError, match=f"'{value}' leads to '{place.replace('{home}', str(home))}'"):
+    with pytest.raises(
+        ValueError, match=f"'{value}' leads to '{place.replace('{home}', str(home))}'"
+    ):
         resolve(value, ROOTS)
 
 
@@ -92,7 +116,10 @@ def target(value: str, *, is_folder: bool) -> OutputPath:
     ("value", "is_folder"),
     [
         *((value, False) for value in ("new", "a/b/c/new", "notes.txt", "../temporary/x")),
-        *((value, True) for value in ("new", "new/", "a/b/new", "empty", "empty/", "../temporary/x")),
+        *(
+            (value, True)
+            for value in ("new", "new/", "a/b/new", "empty", "empty/", "../temporary/x")
+        ),
     ],
 )
 def test_a_new_path_a_file_and_an_empty_folder_stay_as_they_are_until_they_are_replaced(
@@ -110,8 +137,16 @@ def test_a_new_path_a_file_and_an_empty_folder_stay_as_they_are_until_they_are_r
     [
         *((value, False) for value in ("empty", "new/", ".", "pipe")),
         *((value, True) for value in ("full", "notes.txt", "pipe", ".", "../temporary", "x/..")),
-        *((value, kind) for value in ("notes.txt/x/y", "long/" * 1000 + "x", "circle/x") for kind in (False, True)),
-        *((value, kind) for value in ("new/" + "x" * 256, "x" * 256 + "/new") for kind in (False, True)),
+        *(
+            (value, kind)
+            for value in ("notes.txt/x/y", "long/" * 1000 + "x", "circle/x")
+            for kind in (False, True)
+        ),
+        *(
+            (value, kind)
+            for value in ("new/" + "x" * 256, "x" * 256 + "/new")
+            for kind in (False, True)
+        ),
     ],
 )
 def test_what_cannot_be_replaced_or_written_is_refused(value: str, is_folder: bool) -> None:
@@ -120,12 +155,18 @@ def test_what_cannot_be_replaced_or_written_is_refused(value: str, is_folder: bo
 
 
 @pytest.mark.parametrize(("value", "folder"), [("new", "workspace"), ("empty/a/b/new", "empty")])
-@pytest.mark.parametrize("step", ["side_effect", "return_value.__enter__.return_value.write.side_effect"], ids=["open", "write"])
+@pytest.mark.parametrize(
+    "step",
+    ["side_effect", "return_value.__enter__.return_value.write.side_effect"],
+    ids=["open", "write"],
+)
 def test_so_is_one_whose_nearest_folder_cannot_be_written_to(
     monkeypatch: pytest.MonkeyPatch, value: str, folder: str, step: str
 ) -> None:
     error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr(tempfile, "TemporaryFile", MagicMock(**{step: error}))  # no permission stops root, as in the container
+    monkeypatch.setattr(
+        tempfile, "TemporaryFile", MagicMock(**{step: error})
+    )  # no permission stops root, as in the container
 
     with pytest.raises(ValueError, match=f"'{folder}'.*{error.strerror}"):
         target(value, is_folder=False)
@@ -152,19 +193,30 @@ def test_each_domain_has_its_own_path_and_the_errors_are_joined() -> None:
         ({"a": "x x/y"}, [("a", "a")]),
     ],
 )
-def test_paths_that_overlap_are_reported_once_for_two_inputs(given: dict[str, str], found: list[tuple[str, str]]) -> None:
-    errors = overlaps({name: [resolve(part, ROOTS) for part in value.split()] for name, value in given.items()})
+def test_paths_that_overlap_are_reported_once_for_two_inputs(
+    given: dict[str, str], found: list[tuple[str, str]]
+) -> None:
+    errors = overlaps(
+        {name: [resolve(part, ROOTS) for part in value.split()] for name, value in given.items()}
+    )
 
-    assert [(inner, outer) for inner, error in errors for outer in given if f" {outer}, " in error] == found
+    assert [
+        (inner, outer) for inner, error in errors for outer in given if f" {outer}, " in error
+    ] == found
 
 
 def test_certificates_are_read_whatever_stands_between_them() -> None:
-    Path("ca.pem").write_bytes("Zürich\r\n".encode("latin-1") + AUTHORITY + b"# end\0\n" + AUTHORITY.rstrip())
+    Path("ca.pem").write_bytes(
+        "Zürich\r\n".encode("latin-1") + AUTHORITY + b"# end\0\n" + AUTHORITY.rstrip()
+    )
 
     assert load_certificates("ca.pem", ROOTS).count("BEGIN CERTIFICATE") == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", b"\xff\xfe\x00", AUTHORITY + AUTHORITY.replace(b"\nMII", b"\nMII-")])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"garbage", b"\xff\xfe\x00", AUTHORITY + AUTHORITY.replace(b"\nMII", b"\nMII-")],
+)
 def test_what_is_not_all_valid_certificates_is_refused(content: bytes) -> None:
     Path("ca.pem").write_bytes(content)
 
@@ -173,7 +225,9 @@ def test_what_is_not_all_valid_certificates_is_refused(content: bytes) -> None:
 
 
 @pytest.mark.timeout(5, method="signal")  # a pipe blocks whoever opens it
-@pytest.mark.parametrize("path", ["missing.pem", "empty", "circle", "notes.txt/ca.pem", "x" * 256, "away/ca.pem", "pipe"])
+@pytest.mark.parametrize(
+    "path", ["missing.pem", "empty", "circle", "notes.txt/ca.pem", "x" * 256, "away/ca.pem", "pipe"]
+)
 def test_certificates_are_read_only_from_a_file_inside(path: str) -> None:
     with pytest.raises(ValueError, match=f"^'{path[:80]}"):
         load_certificates(path, ROOTS)
@@ -186,11 +240,17 @@ MANIFEST: Final = b"# 1 files\n" + b"ab" * 32 + b"  index.html\n"
 def test_a_manifest_is_read_as_digests(is_first: bool) -> None:
     Path("published").write_bytes(MANIFEST)
 
-    assert load_manifest("published", resolve("published", ROOTS), is_first=is_first) == {b"index.html": b"\xab" * 32}
+    assert load_manifest("published", resolve("published", ROOTS), is_first=is_first) == {
+        b"index.html": b"\xab" * 32
+    }
 
 
-@pytest.mark.parametrize(("path", "state"), [("missing", "does not exist"), ("empty-file", "is empty")])
-def test_one_that_is_missing_or_empty_is_refused_unless_nothing_is_published_yet(path: str, state: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "state"), [("missing", "does not exist"), ("empty-file", "is empty")]
+)
+def test_one_that_is_missing_or_empty_is_refused_unless_nothing_is_published_yet(
+    path: str, state: str
+) -> None:
     Path("empty-file").touch()
 
     assert load_manifest(path, resolve(path, ROOTS), is_first=True) == {}

@@ -22,8 +22,17 @@ from docs_platform_action.inputs.settings import (
 from docs_platform_action.inputs.table import DEFAULTS, TARGETS
 from tests.keys import ADMIN_KEY
 
-EXPORT: Final = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "domain": "docs.example.com"}
-COLLECT: Final = {"mode": "collect", "base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "job-id": "se_1"}
+EXPORT: Final = {
+    "base-url": "https://api.example.com",
+    "admin-key": ADMIN_KEY,
+    "domain": "docs.example.com",
+}
+COLLECT: Final = {
+    "mode": "collect",
+    "base-url": "https://api.example.com",
+    "admin-key": ADMIN_KEY,
+    "job-id": "se_1",
+}
 PROJECT: Final = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY, "project-id": "65"}
 PROJECTS: Final = {**PROJECT, "project-id": "a.example.com: 65\nb.example.com: 66"}
 AGENT: Final = {**COLLECT, "mode": "agent", "project-id": "prj_1"}
@@ -31,10 +40,24 @@ SEVERAL: Final = "a.example.com\nb.example.com"
 PUBLISHED: Final = ("a.example.com", "b.example.com", "docs.example.com")  # with a manifest each
 PLAN: Final = {**EXPORT, "site-path": "sites/{domain}", "compare-with": "published/{domain}"}
 EACH: Final = {"manifest-path": "{domain}.manifest", "changes-path": "{domain}.json"}
-PLAN_ALONE: Final = {"manifest-path": "m", "first-publication": "true", "changes-path": "c", "max-removed": "0"}
-COMMIT: Final = {"commit": "ab" * 20, "github-token": "ghs_t0ken", "deployment-creator": "docs-platform[bot]"}
-RUNNER: Final = {"GITHUB_API_URL": "https://github.example.com/api/v3", "GITHUB_REPOSITORY": "octo/docs"}
-WAITING: Final = WaitSettings(timeout_seconds=3600, poll_interval_seconds=1, max_poll_interval_seconds=30)
+PLAN_ALONE: Final = {
+    "manifest-path": "m",
+    "first-publication": "true",
+    "changes-path": "c",
+    "max-removed": "0",
+}
+COMMIT: Final = {
+    "commit": "ab" * 20,
+    "github-token": "ghs_t0ken",
+    "deployment-creator": "docs-platform[bot]",
+}
+RUNNER: Final = {
+    "GITHUB_API_URL": "https://github.example.com/api/v3",
+    "GITHUB_REPOSITORY": "octo/docs",
+}
+WAITING: Final = WaitSettings(
+    timeout_seconds=3600, poll_interval_seconds=1, max_poll_interval_seconds=30
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +74,9 @@ def roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def reader_of(inputs: Mapping[str, str], *, in_workflow: bool = True) -> Reader:
-    return Reader({f"INPUT_{name.upper()}": value for name, value in inputs.items()}, in_workflow=in_workflow)
+    return Reader(
+        {f"INPUT_{name.upper()}": value for name, value in inputs.items()}, in_workflow=in_workflow
+    )
 
 
 def settings(inputs: Mapping[str, str], *, in_workflow: bool = True) -> Settings:
@@ -73,9 +98,14 @@ def errors_of(reader: Reader, env_file: Path | None = None) -> list[str]:
     return texts
 
 
-def refused(inputs: Mapping[str, str], *, in_workflow: bool = True, env_file: Path | None = None) -> list[str]:
+def refused(
+    inputs: Mapping[str, str], *, in_workflow: bool = True, env_file: Path | None = None
+) -> list[str]:
     """Return the names of the refused inputs, one for each error."""
-    return [text.split("`")[1] for text in errors_of(reader_of(inputs, in_workflow=in_workflow), env_file)]
+    return [
+        text.split("`")[1]
+        for text in errors_of(reader_of(inputs, in_workflow=in_workflow), env_file)
+    ]
 
 
 class TestSettings:
@@ -86,27 +116,54 @@ class TestSettings:
             (COLLECT, JobSettings(mode=Mode.COLLECT, waiting=WAITING, job_id="se_1")),
             (
                 {**AGENT, "project-id": "acme.docs, 'x'"},
-                JobSettings(mode=Mode.AGENT, waiting=WAITING, job_id="se_1", project_id="acme.docs, 'x'"),
+                JobSettings(
+                    mode=Mode.AGENT, waiting=WAITING, job_id="se_1", project_id="acme.docs, 'x'"
+                ),
             ),
-            (AGENT, JobSettings(mode=Mode.AGENT, waiting=WAITING, job_id="se_1", project_id="prj_1")),
-            ({**EXPORT, "wait": "false"}, JobSettings(mode=Mode.EXPORT, waiting=WAITING, domain="docs.example.com", wait=False)),
+            (
+                AGENT,
+                JobSettings(mode=Mode.AGENT, waiting=WAITING, job_id="se_1", project_id="prj_1"),
+            ),
+            (
+                {**EXPORT, "wait": "false"},
+                JobSettings(
+                    mode=Mode.EXPORT, waiting=WAITING, domain="docs.example.com", wait=False
+                ),
+            ),
             (PROJECT, JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65")),
-            ({**PROJECT, "domain": "a.de"}, JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65", domain="a.de")),
-            ({**PROJECT, "project-id": "A: 65"}, JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65", domain="A")),
+            (
+                {**PROJECT, "domain": "a.de"},
+                JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65", domain="a.de"),
+            ),
+            (
+                {**PROJECT, "project-id": "A: 65"},
+                JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65", domain="A"),
+            ),
             (
                 {**COLLECT, "project-id": "A: 65"},
-                JobSettings(mode=Mode.COLLECT, waiting=WAITING, job_id="se_1", project_id="65", domain="A"),
+                JobSettings(
+                    mode=Mode.COLLECT, waiting=WAITING, job_id="se_1", project_id="65", domain="A"
+                ),
             ),
-            ({**COLLECT, "domain": "a.de"}, JobSettings(mode=Mode.COLLECT, waiting=WAITING, job_id="se_1", domain="a.de")),
+            (
+                {**COLLECT, "domain": "a.de"},
+                JobSettings(mode=Mode.COLLECT, waiting=WAITING, job_id="se_1", domain="a.de"),
+            ),
         ],
     )
-    def test_what_a_mode_requires_is_enough(self, inputs: dict[str, str], expected: JobSettings) -> None:
+    def test_what_a_mode_requires_is_enough(
+        self, inputs: dict[str, str], expected: JobSettings
+    ) -> None:
         nothing = {name: " \n" for name in DEFAULTS if name not in inputs}
 
         read = settings(inputs)
 
         assert read == settings({**DEFAULTS, **inputs}) == settings({**nothing, **inputs})
-        assert (read.base_url, read.admin_key, read.jobs) == ("https://api.example.com", ADMIN_KEY, (expected,))
+        assert (read.base_url, read.admin_key, read.jobs) == (
+            "https://api.example.com",
+            ADMIN_KEY,
+            (expected,),
+        )
         assert (read.outage_tolerance_seconds, read.ca_bundle, read.max_parallel) == (300, None, 10)
         assert ADMIN_KEY not in repr(read)
         assert warned_of({**DEFAULTS, **inputs}) == []
@@ -114,19 +171,50 @@ class TestSettings:
     def test_each_input_sets_what_it_is_named_after(self, roots: list[Path]) -> None:
         (workspace, temporary), pem = roots, trustme.CA().cert_pem.bytes().decode()
         (workspace / "ca.pem").write_text(pem)
-        waiting = {"timeout": "5m", "poll-interval": "20s", "max-poll-interval": "20s", "outage-tolerance": "7s"}
-        paths = {"bundle-path": f"{temporary}/b", "site-path": "out/{domain}/", "values-file": " ./v.yaml\n"}
-        inputs = {**waiting, **paths, "min-pages": "3", "export-version": "2024-06-01", "mask-bundle-url": "true"}
+        waiting = {
+            "timeout": "5m",
+            "poll-interval": "20s",
+            "max-poll-interval": "20s",
+            "outage-tolerance": "7s",
+        }
+        paths = {
+            "bundle-path": f"{temporary}/b",
+            "site-path": "out/{domain}/",
+            "values-file": " ./v.yaml\n",
+        }
+        inputs = {
+            **waiting,
+            **paths,
+            "min-pages": "3",
+            "export-version": "2024-06-01",
+            "mask-bundle-url": "true",
+        }
 
-        reader = reader_of({**EXPORT, **inputs, "start-options": '{"a": 1}', "max-parallel": "3", "ca-bundle": "ca.pem"})
+        reader = reader_of(
+            {
+                **EXPORT,
+                **inputs,
+                "start-options": '{"a": 1}',
+                "max-parallel": "3",
+                "ca-bundle": "ca.pem",
+            }
+        )
         read = reader.read(roots=roots)
 
-        assert (read.outage_tolerance_seconds, read.max_parallel, (read.ca_bundle or "").strip()) == (7, 3, pem.strip())
+        assert (
+            read.outage_tolerance_seconds,
+            read.max_parallel,
+            (read.ca_bundle or "").strip(),
+        ) == (7, 3, pem.strip())
         assert read.jobs[0].start_options == {"a": 1}
-        assert read.jobs[0].waiting == WaitSettings(timeout_seconds=300, poll_interval_seconds=20, max_poll_interval_seconds=20)
+        assert read.jobs[0].waiting == WaitSettings(
+            timeout_seconds=300, poll_interval_seconds=20, max_poll_interval_seconds=20
+        )
         assert read.jobs[0].delivery == DeliverySettings(
             bundle_path=OutputPath(path=temporary / "b", root=temporary, name=f"{temporary}/b"),
-            site_path=OutputPath(path=workspace / "out/docs.example.com", root=workspace, name="out/docs.example.com"),
+            site_path=OutputPath(
+                path=workspace / "out/docs.example.com", root=workspace, name="out/docs.example.com"
+            ),
             values_file=OutputPath(path=workspace / "v.yaml", root=workspace, name="v.yaml"),
             min_pages=3,
             export_version="2024-06-01",
@@ -144,7 +232,10 @@ class TestSettings:
             assert found.compare_with == {b"index.html": number.to_bytes(32)}
             assert found.max_removed == MaxRemoved(amount=10, is_percentage=True)
             targets = (found.manifest_path, found.changes_path)
-            assert [target.name for target in targets if target] == [f"{domain}.manifest", f"{domain}.json"]
+            assert [target.name for target in targets if target] == [
+                f"{domain}.manifest",
+                f"{domain}.json",
+            ]
             assert "index.html" not in repr(job)
 
     def test_at_the_first_publication_of_one_domain_the_others_are_compared(self) -> None:
@@ -157,13 +248,25 @@ class TestSettings:
         assert refused({**PLAN, **first, "domain": "\n".join(PUBLISHED)}) == ["first-publication"]
 
     def test_without_waiting_no_manifest_is_read(self) -> None:
-        inputs = {**EXPORT, "wait": "false", "site-path": "s", "compare-with": "missing", "max-removed": "0"}
+        inputs = {
+            **EXPORT,
+            "wait": "false",
+            "site-path": "s",
+            "compare-with": "missing",
+            "max-removed": "0",
+        }
 
         assert settings(inputs).jobs[0].delivery.compare_with is None
         assert warned_of(inputs) == ["site-path", "compare-with", "max-removed"]
 
     def test_a_commit_is_read_with_what_the_runner_names(self) -> None:
-        inputs = {**EXPORT, **COMMIT, "commit": "AB" * 20, "deployment-environment": "docs", "commit-timeout": "5m"}
+        inputs = {
+            **EXPORT,
+            **COMMIT,
+            "commit": "AB" * 20,
+            "deployment-environment": "docs",
+            "commit-timeout": "5m",
+        }
         environ = RUNNER | {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
 
         read = Reader(environ, in_workflow=True).read(roots=[Path.cwd()])
@@ -184,29 +287,48 @@ class TestSettings:
 
     @pytest.mark.parametrize("left_out", [*COMMIT, *RUNNER])
     @pytest.mark.parametrize("in_workflow", [True, False])
-    def test_a_commit_needs_all_of_them_and_a_workflow(self, left_out: str, in_workflow: bool) -> None:
-        environ = RUNNER | {f"INPUT_{name.upper()}": value for name, value in {**EXPORT, **COMMIT}.items()}
+    def test_a_commit_needs_all_of_them_and_a_workflow(
+        self, left_out: str, in_workflow: bool
+    ) -> None:
+        environ = RUNNER | {
+            f"INPUT_{name.upper()}": value for name, value in {**EXPORT, **COMMIT}.items()
+        }
         environ.pop(left_out, environ.pop(f"INPUT_{left_out.upper()}", None))
         needed = {*COMMIT} if left_out == "commit" else {left_out} & {*COMMIT}
 
         if left_out == "commit":
-            assert Reader(environ, in_workflow=in_workflow).read(roots=[Path.cwd()]).deployment is None
+            assert (
+                Reader(environ, in_workflow=in_workflow).read(roots=[Path.cwd()]).deployment is None
+            )
         else:
-            (names,) = [{text.split("`")[1] for text in errors_of(Reader(environ, in_workflow=in_workflow))}]
-            assert names == (needed | {"commit"} if left_out in RUNNER or not in_workflow else needed)
+            (names,) = [
+                {text.split("`")[1] for text in errors_of(Reader(environ, in_workflow=in_workflow))}
+            ]
+            assert names == (
+                needed | {"commit"} if left_out in RUNNER or not in_workflow else needed
+            )
 
 
 class TestBeforeTheRest:
     """What is known before anything is checked: even the first error is masked with it."""
 
-    @pytest.mark.parametrize(("text", "mode"), [("", "export"), (" agent ", "agent"), ("Agent", None)])
-    def test_the_mode_is_export_unless_another_one_is_set(self, text: str, mode: str | None) -> None:
+    @pytest.mark.parametrize(
+        ("text", "mode"), [("", "export"), (" agent ", "agent"), ("Agent", None)]
+    )
+    def test_the_mode_is_export_unless_another_one_is_set(
+        self, text: str, mode: str | None
+    ) -> None:
         assert reader_of({"mode": text}).mode == mode
 
     @pytest.mark.parametrize("in_workflow", [True, False])
     def test_both_forms_of_the_key_and_the_token_are_known(self, in_workflow: bool) -> None:
         assert reader_of({"admin-key": " \n"}, in_workflow=in_workflow).secrets == []
-        given = {"admin-key": " \ufeffa\n", "admin_key": "b\n", "github-token": "c", "github_token": "d "}
+        given = {
+            "admin-key": " \ufeffa\n",
+            "admin_key": "b\n",
+            "github-token": "c",
+            "github_token": "d ",
+        }
         assert reader_of(given, in_workflow=in_workflow).secrets == ["a", "b", "c", "d"]
 
 
@@ -219,13 +341,25 @@ class TestRefused:
             ({"mode": "agent"}, ["base-url", "admin-key", "project-id", "job-id"]),
             ({"mode": "unpack"}, ["bundle-path", "bundle-sha256", "site-path"]),
             ({**EXPORT, "timeout": "soon", "wait": "maybe"}, ["timeout", "wait"]),
-            ({**EXPORT, "wait": "maybe", "changes-path": "c", "site-path": "published"}, ["wait", "changes-path", "site-path"]),
-            ({**EXPORT, "wait": "maybe", "site-path": "s", "compare-with": "missing"}, ["wait", "compare-with"]),
+            (
+                {**EXPORT, "wait": "maybe", "changes-path": "c", "site-path": "published"},
+                ["wait", "changes-path", "site-path"],
+            ),
+            (
+                {**EXPORT, "wait": "maybe", "site-path": "s", "compare-with": "missing"},
+                ["wait", "compare-with"],
+            ),
             # one whose name is misspelled is not missing as well
-            ({name.replace("-", "_"): value for name, value in AGENT.items()}, ["admin-key", "base-url", "job-id", "project-id"]),
+            (
+                {name.replace("-", "_"): value for name, value in AGENT.items()},
+                ["admin-key", "base-url", "job-id", "project-id"],
+            ),
             # with an unknown mode, every input counts, but none is missing that one mode requires
             ({**AGENT, "mode": "Agent", "job-id": "", "min-pages": "no"}, ["mode", "min-pages"]),
-            ({**AGENT, "mode": "Agent", "admin-key": "", "require-pr": "no"}, ["mode", "require-pr"]),
+            (
+                {**AGENT, "mode": "Agent", "admin-key": "", "require-pr": "no"},
+                ["mode", "require-pr"],
+            ),
             ({**EXPORT, "poll-interval": "31s"}, ["max-poll-interval"]),
             ({**EXPORT, "job-id": "se_1"}, ["job-id"]),
             ({**COLLECT, "domain": SEVERAL, "site-path": "{domain}"}, ["domain"]),
@@ -233,7 +367,10 @@ class TestRefused:
             ({**EXPORT, "export-version": "v1"}, ["export-version"]),
             ({**COLLECT, "export-version": "v1"}, ["export-version"]),
             ({**EXPORT, "export-version": "v1", "values-file": "../x"}, ["values-file"]),
-            *(({**PLAN, "domain": SEVERAL, **EACH, name: "out"}, [name]) for name in (*TARGETS, "compare-with")),
+            *(
+                ({**PLAN, "domain": SEVERAL, **EACH, name: "out"}, [name])
+                for name in (*TARGETS, "compare-with")
+            ),
             *(({**EXPORT, name: value}, [name]) for name, value in PLAN_ALONE.items()),
             ({**EXPORT, "site-path": "site", "compare-with": "missing"}, ["compare-with"]),
             ({**PLAN, "first-publication": "no"}, ["first-publication"]),
@@ -241,8 +378,24 @@ class TestRefused:
             ({**PLAN, "manifest-path": "published/docs.example.com"}, ["manifest-path"]),
             ({**PLAN, "changes-path": "sites/docs.example.com/x"}, ["changes-path"]),
             ({**PLAN, "bundle-path": "published/docs.example.com"}, ["compare-with"]),
-            ({**EXPORT, "domain": SEVERAL, "bundle-path": "{domain}", "site-path": "b.example.com/x-{domain}"}, ["site-path"]),
-            ({**EXPORT, "domain": "https://a.de", "site-path": "../{domain}", "values-file": "../x"}, ["domain", "values-file"]),
+            (
+                {
+                    **EXPORT,
+                    "domain": SEVERAL,
+                    "bundle-path": "{domain}",
+                    "site-path": "b.example.com/x-{domain}",
+                },
+                ["site-path"],
+            ),
+            (
+                {
+                    **EXPORT,
+                    "domain": "https://a.de",
+                    "site-path": "../{domain}",
+                    "values-file": "../x",
+                },
+                ["domain", "values-file"],
+            ),
             ({**EXPORT, "ca-bundle": "missing.pem"}, ["ca-bundle"]),
             # by project: two lists, two names for one site, one job for several, and a number of pages that nobody reports
             ({**PROJECTS, "domain": "a.example.com"}, ["domain"]),
@@ -251,28 +404,46 @@ class TestRefused:
             ({**COLLECT, "project-id": "a.example.com: 65\nb.example.com: 66"}, ["project-id"]),
             ({**AGENT, "project-id": "a.example.com: 65\nb.example.com: 66"}, ["project-id"]),
             ({**AGENT, "project-id": "a.example.com: 65"}, ["project-id"]),
-            *(({**inputs, "project-id": "65", "min-pages": "1"}, ["min-pages"]) for inputs in (PROJECT, COLLECT)),
+            *(
+                ({**inputs, "project-id": "65", "min-pages": "1"}, ["min-pages"])
+                for inputs in (PROJECT, COLLECT)
+            ),
             ({**PROJECT, "site-path": "{domain}"}, ["site-path"]),
             ({**PROJECTS, "site-path": "site"}, ["site-path"]),
             ({**PROJECT, "project-id": "a.example.com", "site-path": "{domain}"}, ["project-id"]),
-            ({**PROJECT, "project-id": "a.example.com", "min-pages": "1"}, ["project-id", "min-pages"]),
+            (
+                {**PROJECT, "project-id": "a.example.com", "min-pages": "1"},
+                ["project-id", "min-pages"],
+            ),
             ({**COLLECT, "project-id": "a.example.com"}, ["project-id"]),
-            ({**PROJECTS, "project-id": "65\n66", "domain": "a.example.com"}, ["project-id", "domain"]),
+            (
+                {**PROJECTS, "project-id": "65\n66", "domain": "a.example.com"},
+                ["project-id", "domain"],
+            ),
             # a key in the wrong input
             ({**EXPORT, "domain": f"https://{ADMIN_KEY}.example.com/"}, ["domain"]),
             ({**EXPORT, "timeout": ADMIN_KEY, "wait": "x" * 70 + ADMIN_KEY}, ["timeout", "wait"]),
             ({**COLLECT, "job-id": ADMIN_KEY}, ["job-id"]),
         ],
     )
-    def test_all_mistakes_are_reported_together_and_once(self, inputs: dict[str, str], names: list[str]) -> None:
+    def test_all_mistakes_are_reported_together_and_once(
+        self, inputs: dict[str, str], names: list[str]
+    ) -> None:
         assert refused(inputs) == names
 
     @pytest.mark.parametrize("name", [name for name in DEFAULTS if name != "mode"])
-    def test_an_invalid_value_is_an_error_of_its_input_even_if_the_mode_is_unknown(self, name: str) -> None:
+    def test_an_invalid_value_is_an_error_of_its_input_even_if_the_mode_is_unknown(
+        self, name: str
+    ) -> None:
         assert refused({**EXPORT, "mode": "import", name: "a\x1bb"}) == ["mode", name]
 
-    @pytest.mark.parametrize(("file", "names"), [("out/x/../v", ["values-file"]), ("site/b", ["OUTPUT_ENV_FILE"]), ("link", [])])
-    def test_the_file_of_outputs_must_not_overlap(self, roots: list[Path], file: str, names: list[str]) -> None:
+    @pytest.mark.parametrize(
+        ("file", "names"),
+        [("out/x/../v", ["values-file"]), ("site/b", ["OUTPUT_ENV_FILE"]), ("link", [])],
+    )
+    def test_the_file_of_outputs_must_not_overlap(
+        self, roots: list[Path], file: str, names: list[str]
+    ) -> None:
         Path("out").mkdir()
         Path("link").symlink_to("out/v")  # is replaced
         inputs = {**EXPORT, "timeout": "soon", "site-path": "site", "values-file": "out/v"}
@@ -284,22 +455,41 @@ class TestWarnings:
     @pytest.mark.parametrize(
         ("base", "inputs"),
         [
-            (AGENT, {"domain": "https://", "wait": "perhaps", "site-path": "~/x", "export-version": "v1"}),
-            (COLLECT, {"wait": "false", "start-options": "{}", "max-parallel": "5", "require-pr": "true"}),
+            (
+                AGENT,
+                {
+                    "domain": "https://",
+                    "wait": "perhaps",
+                    "site-path": "~/x",
+                    "export-version": "v1",
+                },
+            ),
+            (
+                COLLECT,
+                {"wait": "false", "start-options": "{}", "max-parallel": "5", "require-pr": "true"},
+            ),
             (EXPORT, {"require-pr": "a\x1bb"}),
         ],
     )
-    def test_inputs_of_another_mode_have_no_effect_however_malformed(self, base: dict[str, str], inputs: dict[str, str]) -> None:
+    def test_inputs_of_another_mode_have_no_effect_however_malformed(
+        self, base: dict[str, str], inputs: dict[str, str]
+    ) -> None:
         assert warned_of({**base, **inputs}) == [*inputs]
         assert settings({**base, **inputs}) == settings(base)
 
     def test_a_creator_without_a_commit_has_none(self) -> None:
-        assert warned_of({**EXPORT, "deployment-creator": "docs-platform[bot]"}) == ["deployment-creator"]
+        assert warned_of({**EXPORT, "deployment-creator": "docs-platform[bot]"}) == [
+            "deployment-creator"
+        ]
 
     def test_without_waiting_inputs_about_delivery_have_none(self) -> None:
         assert warned_of({**PROJECT, "wait": "false", "min-pages": "1"}) == ["min-pages"]
         paths = {"bundle-path": "b", "site-path": "s", "min-pages": "1"}
-        inputs = {**paths, "export-version": "v1", "mask-bundle-url": "true"}  # the version without a file
+        inputs = {
+            **paths,
+            "export-version": "v1",
+            "mask-bundle-url": "true",
+        }  # the version without a file
 
         assert warned_of({**EXPORT, **inputs, "wait": "false"}) == [*inputs]
 
@@ -307,9 +497,17 @@ class TestWarnings:
 class TestNames:
     @pytest.mark.parametrize(
         ("name", "meant"),
-        [("min_pages", "min-pages"), ("mdoe", "mode"), ("site-pa", "site-path"), ("jobid", "job-id"), ("timout", "timeout")],
+        [
+            ("min_pages", "min-pages"),
+            ("mdoe", "mode"),
+            ("site-pa", "site-path"),
+            ("jobid", "job-id"),
+            ("timout", "timeout"),
+        ],
     )
-    def test_a_misspelled_one_is_refused_with_the_one_that_is_meant(self, name: str, meant: str) -> None:
+    def test_a_misspelled_one_is_refused_with_the_one_that_is_meant(
+        self, name: str, meant: str
+    ) -> None:
         (summary,) = errors_of(reader_of({**DEFAULTS, **EXPORT, name: "a value"}))
 
         assert summary.startswith(f"Invalid input `{meant}`: `{name}` ")
@@ -324,20 +522,31 @@ class TestOutsideAWorkflow:
     def test_names_may_have_underscores_or_hyphens(self) -> None:
         underscores = {name.replace("-", "_"): value for name, value in AGENT.items()}
 
-        assert settings(underscores, in_workflow=False) == settings(AGENT, in_workflow=False) == settings(AGENT)
+        assert (
+            settings(underscores, in_workflow=False)
+            == settings(AGENT, in_workflow=False)
+            == settings(AGENT)
+        )
 
     @pytest.mark.parametrize(
         ("inputs", "names"),
         [
             ({"job_id": "se_2"}, ["job-id"]),
-            ({"admin_key": "another-key", "domain": "another-key.example.com"}, ["admin-key", "domain"]),
+            (
+                {"admin_key": "another-key", "domain": "another-key.example.com"},
+                ["admin-key", "domain"],
+            ),
             ({"min_page": "7"}, ["min-pages"]),
         ],
     )
-    def test_two_values_and_misspelled_names_are_refused(self, inputs: dict[str, str], names: list[str]) -> None:
+    def test_two_values_and_misspelled_names_are_refused(
+        self, inputs: dict[str, str], names: list[str]
+    ) -> None:
         assert refused({**COLLECT, **inputs}, in_workflow=False) == names
 
     @pytest.mark.parametrize("second", [" se_1\n", "", "  "])
     def test_the_same_value_twice_or_an_empty_one_is_fine(self, second: str) -> None:
         for one, other in (("job-id", "job_id"), ("job_id", "job-id")):
-            assert settings({**COLLECT, one: "se_1", other: second}, in_workflow=False) == settings(COLLECT)
+            assert settings({**COLLECT, one: "se_1", other: second}, in_workflow=False) == settings(
+                COLLECT
+            )

@@ -20,8 +20,20 @@ GONE = NotFound("it is gone", request_id="r-1")
 class Platform:
     """An export with a status until a time; then it is completed, or cannot be read. Its deadline is after 10 s."""
 
-    def __init__(self, status: str, until: float, then: str | Exception = "completed", *, read_seconds: float = 0.0) -> None:
-        self._status, self._until, self._then, self._read_seconds = status, until, then, read_seconds
+    def __init__(
+        self,
+        status: str,
+        until: float,
+        then: str | Exception = "completed",
+        *,
+        read_seconds: float = 0.0,
+    ) -> None:
+        self._status, self._until, self._then, self._read_seconds = (
+            status,
+            until,
+            then,
+            read_seconds,
+        )
         self._clock, self.events = VirtualClock(), RecordedEvents()
         self.read_at: list[float] = []
 
@@ -40,8 +52,12 @@ class Platform:
         return job
 
 
-@pytest.mark.parametrize(("ends_at", "read_at"), [(0, [0]), (5, [0, 4, 8]), (8.1, [0, 4, 8, 10]), (10, [0, 4, 8, 10])])
-def test_a_job_is_read_until_it_has_ended_and_each_reading_is_reported(ends_at: float, read_at: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("ends_at", "read_at"), [(0, [0]), (5, [0, 4, 8]), (8.1, [0, 4, 8, 10]), (10, [0, 4, 8, 10])]
+)
+def test_a_job_is_read_until_it_has_ended_and_each_reading_is_reported(
+    ends_at: float, read_at: list[float]
+) -> None:
     platform = Platform("running", ends_at)
 
     assert platform.poll().status == "completed"
@@ -49,8 +65,12 @@ def test_a_job_is_read_until_it_has_ended_and_each_reading_is_reported(ends_at: 
 
 
 @pytest.mark.parametrize(("seconds", "read_at"), [(0, [0, 4, 8, 10]), (4, [0, 8, 12])])
-@pytest.mark.parametrize(("status", "is_known"), [("queued", True), ("running", True), ("of another kind", False)])
-def test_the_last_reading_is_not_before_the_deadline(seconds: float, read_at: list[float], status: str, is_known: bool) -> None:
+@pytest.mark.parametrize(
+    ("status", "is_known"), [("queued", True), ("running", True), ("of another kind", False)]
+)
+def test_the_last_reading_is_not_before_the_deadline(
+    seconds: float, read_at: list[float], status: str, is_known: bool
+) -> None:
     platform = Platform(status, 99, read_seconds=seconds)
 
     with pytest.raises(TimedOut) as caught:
@@ -61,12 +81,20 @@ def test_the_last_reading_is_not_before_the_deadline(seconds: float, read_at: li
 @pytest.mark.parametrize(
     ("error", "after", "seconds", "kind"),
     [
-        *((GONE, after, seconds, NotFound) for after, seconds in ((0, 0), (3, 0), (10, 0), (0, 50))),
+        *(
+            (GONE, after, seconds, NotFound)
+            for after, seconds in ((0, 0), (3, 0), (10, 0), (0, 50))
+        ),
         *((DOWN, after, seconds, Unavailable) for after, seconds in ((0, 0), (8, 0), (0, 9))),
-        *((DOWN, after, seconds, TimedOut) for after, seconds in ((10, 0), (0, 10), (9, 6), (0, 50))),
+        *(
+            (DOWN, after, seconds, TimedOut)
+            for after, seconds in ((10, 0), (0, 10), (9, 6), (0, 50))
+        ),
     ],
 )
-def test_an_error_ends_the_wait_and_a_late_outage_is_a_timeout(error: Any, after: float, seconds: float, kind: Any) -> None:
+def test_an_error_ends_the_wait_and_a_late_outage_is_a_timeout(
+    error: Any, after: float, seconds: float, kind: Any
+) -> None:
     with pytest.raises(kind) as caught:
         Platform("running", after, error, read_seconds=seconds).poll()
     assert error in (caught.value, caught.value.__cause__)

@@ -13,11 +13,24 @@ from unittest.mock import Mock, patch
 import pytest
 
 from docs_platform_action.api.room import Room
-from docs_platform_action.errors import ActionError, Cancelled, Forbidden, JobFailed, Unauthorized, Unavailable, UnknownHost
+from docs_platform_action.errors import (
+    ActionError,
+    Cancelled,
+    Forbidden,
+    JobFailed,
+    Unauthorized,
+    Unavailable,
+    UnknownHost,
+)
 from docs_platform_action.inputs.settings import JobSettings, Mode, WaitSettings
 from docs_platform_action.job import BUNDLE, DOWNLOAD, UNPACK, Job
 from docs_platform_action.jobs import runner
-from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS, Runner, job_of
+from docs_platform_action.jobs.runner import (
+    CLEANUP_GRACE_SECONDS,
+    START_GRACE_SECONDS,
+    Runner,
+    job_of,
+)
 from docs_platform_action.models import Bundle, ExportJob
 from docs_platform_action.signals import ABORT_GRACE_SECONDS
 from tests.unit.fakes import context
@@ -34,14 +47,29 @@ class Run:
     Whatever happens, such as `read a`, takes `seconds` and raises `errors`; a new link is valid for `links` seconds.
     """
 
-    def __init__(self, count: int, max_parallel: int = 10, *, seconds: Any = NONE, errors: Any = NONE, **changes: Any) -> None:
+    def __init__(
+        self,
+        count: int,
+        max_parallel: int = 10,
+        *,
+        seconds: Any = NONE,
+        errors: Any = NONE,
+        **changes: Any,
+    ) -> None:
         self.clock, self.seconds, self.errors, self.links = VirtualClock(), seconds, errors, NONE
         self.happened: list[str] = []
         settings = JobSettings(**{"mode": Mode.EXPORT, "waiting": WAITING, **changes})
-        jobs = [(job_of(each), each) for each in (replace(settings, domain=domain) for domain in ascii_lowercase[:count])]
+        jobs = [
+            (job_of(each), each)
+            for each in (replace(settings, domain=domain) for domain in ascii_lowercase[:count])
+        ]
         self.jobs = [job for job, _ in jobs]
         self.room = Room(self.clock, start_timeout_seconds=60.0)
-        self.runner = Runner(jobs, context(self.clock, self, api=self, outputs=cast(Any, self)), max_parallel=max_parallel)
+        self.runner = Runner(
+            jobs,
+            context(self.clock, self, api=self, outputs=cast(Any, self)),
+            max_parallel=max_parallel,
+        )
 
     def run(self, *, signal_at: float = 1e9) -> list[str | None]:
         """Run the jobs until they end or a signal comes, and return their failure reasons."""
@@ -53,7 +81,9 @@ class Run:
 
         with patch.object(runner, "threading", SimpleNamespace(Thread=self.clock.Thread)):
             self.clock.run(self.runner.run, interrupt)
-        return [job.failure.failure_reason if job.failure is not None else None for job in self.jobs]
+        return [
+            job.failure.failure_reason if job.failure is not None else None for job in self.jobs
+        ]
 
     def trace(self, *events: str) -> list[str]:
         return [each for each in self.happened if each.split()[0] in events]
@@ -70,7 +100,10 @@ class Run:
     def make_link(self, job: Job) -> Bundle:
         name = self._happen("bundle" if job.link is None else "renew", job)
         seconds = self.links.get(name, 3600)
-        return Bundle(url=name, expires=None if seconds is None else self.clock.now() + timedelta(seconds=seconds))
+        return Bundle(
+            url=name,
+            expires=None if seconds is None else self.clock.now() + timedelta(seconds=seconds),
+        )
 
     def is_start_unconfirmed(self, job: Job) -> bool:
         return job.job_id == "unconfirmed"
@@ -93,29 +126,49 @@ class Run:
         ({}, None, ["start", "write_job_id", "announce", *DELIVERED]),
         ({"mode": Mode.COLLECT, "job_id": "se_a"}, None, ["write_job_id", *DELIVERED]),
         ({"wait": False}, None, ["start", "write_job_id", "announce", "job_known", "noted"]),
-        ({"errors": {"write_job_id a": OSError("the disk is full")}}, "internal-error", ["start", "write_job_id"]),
+        (
+            {"errors": {"write_job_id a": OSError("the disk is full")}},
+            "internal-error",
+            ["start", "write_job_id"],
+        ),
     ],
 )
-def test_a_job_is_known_before_it_is_read(given: Any, reason: str | None, events: list[str]) -> None:
+def test_a_job_is_known_before_it_is_read(
+    given: Any, reason: str | None, events: list[str]
+) -> None:
     run = Run(1, **given)
 
     assert run.run() == [reason]
-    assert (run.happened, run.jobs[0].job_id) == ([f"{event} a" for event in ("job_begun", *events, "job_ended")], "se_a")
+    assert (run.happened, run.jobs[0].job_id) == (
+        [f"{event} a" for event in ("job_begun", *events, "job_ended")],
+        "se_a",
+    )
     assert {phase.ended_at for phase in run.jobs[0].phases} <= {run.jobs[0].ended_at}
 
 
 @pytest.mark.parametrize(("max_parallel", "together"), [(1, 1), (3, 3), (6, 6), (100, 6)])
-def test_the_first_is_alone_until_it_is_known_then_max_parallel_run(max_parallel: int, together: int) -> None:
+def test_the_first_is_alone_until_it_is_known_then_max_parallel_run(
+    max_parallel: int, together: int
+) -> None:
     run = Run(6, max_parallel, seconds={"start a": 5})
 
     assert run.run() == [None] * 6
     assert run.trace("job_begun", "job_known")[:3] == ["job_begun a", "job_known a", "job_begun b"]
-    assert max(accumulate(1 if "begun" in each else -1 for each in run.trace("job_begun", "job_ended"))) == together
+    assert (
+        max(
+            accumulate(1 if "begun" in each else -1 for each in run.trace("job_begun", "job_ended"))
+        )
+        == together
+    )
 
 
 @pytest.mark.parametrize("kind", [Unauthorized, Forbidden, UnknownHost])
-def test_if_the_key_or_the_host_is_refused_the_others_fail_without_a_request(kind: type[ActionError]) -> None:
-    error = kind("refused", details=("It said so.",), cause="Why.", remedy="What to do.", request_id="r-1")
+def test_if_the_key_or_the_host_is_refused_the_others_fail_without_a_request(
+    kind: type[ActionError],
+) -> None:
+    error = kind(
+        "refused", details=("It said so.",), cause="Why.", remedy="What to do.", request_id="r-1"
+    )
     run = Run(3, errors={"start a": error})
 
     assert run.run() == [kind.failure_reason] * 3
@@ -133,11 +186,15 @@ def test_if_the_key_or_the_host_is_refused_the_others_fail_without_a_request(kin
         ("bundle b", ZeroDivisionError("a bug"), [None, "internal-error", None]),
     ],
 )
-def test_any_other_failure_leaves_the_others_alone(name: str, error: Exception, reasons: list[str | None]) -> None:
+def test_any_other_failure_leaves_the_others_alone(
+    name: str, error: Exception, reasons: list[str | None]
+) -> None:
     assert Run(3, 1, errors={name: error}).run() == reasons
 
 
-def test_if_no_thread_can_be_started_the_existing_ones_run_all_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_no_thread_can_be_started_the_existing_ones_run_all_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run = Run(3)
     monkeypatch.setattr(Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
 
@@ -154,12 +211,17 @@ def test_if_no_thread_can_be_started_the_existing_ones_run_all_jobs(monkeypatch:
         ("unconfirmed", UNPACK, (START_GRACE_SECONDS, CLEANUP_GRACE_SECONDS)),
     ],
 )
-def test_a_start_gets_time_for_its_response_and_a_delivery_to_clean_up(job_id: str, phase: str, seconds: Any) -> None:
+def test_a_start_gets_time_for_its_response_and_a_delivery_to_clean_up(
+    job_id: str, phase: str, seconds: Any
+) -> None:
     run = Run(2)
     run.jobs[1].job_id = job_id
     run.jobs[1].start_phase(phase, 0.0)
 
-    assert (run.runner.stop(), run.runner.abort(), run.clock.cancellation.is_aborted) == (*seconds, True)
+    assert (run.runner.stop(), run.runner.abort(), run.clock.cancellation.is_aborted) == (
+        *seconds,
+        True,
+    )
     with pytest.raises(Cancelled):
         run.clock.sleep(0)
 
@@ -184,10 +246,17 @@ def test_the_end_of_a_job_does_not_replace_a_recorded_cancel(error: Exception | 
     assert (isinstance(job.failure, Cancelled), run.trace("job_ended")) == (True, [])
 
 
-def run_with_links(*links: float | None, max_parallel: int = 10, seconds: Any = NONE, errors: Any = NONE) -> Run:
+def run_with_links(
+    *links: float | None, max_parallel: int = 10, seconds: Any = NONE, errors: Any = NONE
+) -> Run:
     """Return a run of jobs with links valid for so long after second 1, and one more that fails at second 100, with a link."""
     last = f"read {ascii_lowercase[len(links)]}"
-    run = Run(len(links) + 1, max_parallel, seconds={last: 99, **seconds}, errors={last: JobFailed("failed"), **errors})
+    run = Run(
+        len(links) + 1,
+        max_parallel,
+        seconds={last: 99, **seconds},
+        errors={last: JobFailed("failed"), **errors},
+    )
     run.links = {f"bundle {job.domain}": valid for job, valid in zip(run.jobs, links, strict=False)}
     run.jobs[-1].link = Bundle(url="of the failed job", expires=NOON)
     return run
@@ -197,10 +266,16 @@ def run_with_links(*links: float | None, max_parallel: int = 10, seconds: Any = 
     ("links", "seconds", "renewed"),
     [
         ([158.9, 159, None], {}, ["renew a"]),
-        ([100, 250, 400], {"renew a": 100}, ["renew a", "renew b"]),  # the second expires during the first renewal
+        (
+            [100, 250, 400],
+            {"renew a": 100},
+            ["renew a", "renew b"],
+        ),  # the second expires during the first renewal
     ],
 )
-def test_links_about_to_expire_are_renewed_after_the_last_job(links: Any, seconds: Any, renewed: list[str]) -> None:
+def test_links_about_to_expire_are_renewed_after_the_last_job(
+    links: Any, seconds: Any, renewed: list[str]
+) -> None:
     run = run_with_links(*links, seconds=seconds)
 
     assert run.run() == [None, None, None, "job-failed"]
@@ -208,7 +283,9 @@ def test_links_about_to_expire_are_renewed_after_the_last_job(links: Any, second
     assert [job.link.url for job in run.jobs if job.link][: len(renewed)] == renewed
 
 
-def test_after_three_renewals_that_fail_in_a_row_the_other_links_are_kept_without_a_request() -> None:
+def test_after_three_renewals_that_fail_in_a_row_the_other_links_are_kept_without_a_request() -> (
+    None
+):
     errors = {f"renew {domain}": Unavailable("it is down") for domain in "abdefgh"}
     run = run_with_links(*[100] * 8, max_parallel=1, errors=errors)
 
@@ -230,4 +307,7 @@ def test_a_signal_leaves_the_jobs_without_a_new_link_unfinished() -> None:
 
     with pytest.raises(Cancelled):
         run.run(signal_at=105)
-    assert ([job.domain for job in run.runner.unfinished], len(run.trace("renew"))) == (["b", "c"], 2)
+    assert ([job.domain for job in run.runner.unfinished], len(run.trace("renew"))) == (
+        ["b", "c"],
+        2,
+    )

@@ -13,9 +13,13 @@ Reading = tuple[float, float | None] | tuple[float, float | None, str]
 NEW = {"just_started": True}
 
 
-def pauses_after(*readings: Reading, shortest: float = 1.0, longest: float = 30.0, just_started: bool = False) -> list[float]:
+def pauses_after(
+    *readings: Reading, shortest: float = 1.0, longest: float = 30.0, just_started: bool = False
+) -> list[float]:
     """Return the first pause, and the pause after each reading of seconds, percent and, if it is not `running`, status."""
-    settings = WaitSettings(timeout_seconds=1e9, poll_interval_seconds=shortest, max_poll_interval_seconds=longest)
+    settings = WaitSettings(
+        timeout_seconds=1e9, poll_interval_seconds=shortest, max_poll_interval_seconds=longest
+    )
     schedule = Schedule(settings, began=0.0, has_just_started=just_started)
 
     def read(at: float, percent: float | None, status: str = "running") -> float:
@@ -34,7 +38,9 @@ def pauses_after(*readings: Reading, shortest: float = 1.0, longest: float = 30.
         ({**NEW, "shortest": 0.5, "longest": 0.7}, 0.7),
     ],
 )
-def test_a_job_is_first_read_at_once_unless_it_has_just_started(settings: dict[str, Any], pause: float) -> None:
+def test_a_job_is_first_read_at_once_unless_it_has_just_started(
+    settings: dict[str, Any], pause: float
+) -> None:
     assert pauses_after(**settings) == [pytest.approx(pause)]
 
 
@@ -53,12 +59,32 @@ PAUSES: Mapping[str, tuple[Sequence[Reading], Mapping[str, Any], Sequence[float]
     "near the end two readings are planned": ([(0, 0), (97, 97)], {}, [1, 2]),
     "the last reading is planned just after the end": ([(0, 0), (98.5, 98.5)], {}, [1, 1.6]),
     "none is shorter than the shortest": ([(0, 0), (99.5, 99.5)], {}, [1, 1]),
-    "half the observed time before the first progress": ([(0, 0), (3, 0), (8, 0), (60, 0)], {}, [1, 1.5, 4, 4.75]),
-    "an overdue job is read soon, then less often": ([(0, 0), (90, 90), (101, 90), (150, 90)], {}, [1, 6, 2.75, 4.75]),
+    "half the observed time before the first progress": (
+        [(0, 0), (3, 0), (8, 0), (60, 0)],
+        {},
+        [1, 1.5, 4, 4.75],
+    ),
+    "an overdue job is read soon, then less often": (
+        [(0, 0), (90, 90), (101, 90), (150, 90)],
+        {},
+        [1, 6, 2.75, 4.75],
+    ),
     "an end that is put off again and again": ([(0, 0), (97, 97), (111, 98)], {}, [1, 2, 2.5]),
-    "a stalled job is read like one without progress": ([(0, 0), (10, 10), (20, 20), (80, 20)], {}, [1, 4, 8, 4.75]),
-    "of a rate that fell the average counts": ([(0, 0), (10, 50), (60, 60), (110, 70)], {}, [1, 4, 24, 0.6 * 30 * 110 / 70]),
-    "one that lasts is a restart": ([(0, 0), (10, 50), (12, 40), (13, 41), (14, 42), (24, 52)], {}, [1, 4, 4.8, 4.2, 1, 4]),
+    "a stalled job is read like one without progress": (
+        [(0, 0), (10, 10), (20, 20), (80, 20)],
+        {},
+        [1, 4, 8, 4.75],
+    ),
+    "of a rate that fell the average counts": (
+        [(0, 0), (10, 50), (60, 60), (110, 70)],
+        {},
+        [1, 4, 24, 0.6 * 30 * 110 / 70],
+    ),
+    "one that lasts is a restart": (
+        [(0, 0), (10, 50), (12, 40), (13, 41), (14, 42), (24, 52)],
+        {},
+        [1, 4, 4.8, 4.2, 1, 4],
+    ),
 }
 
 
@@ -70,7 +96,9 @@ def test_a_job_is_read_rarely_until_its_end_may_be_near(case: str) -> None:
 
 
 @pytest.mark.parametrize(("restarts", "pause"), [(MAX_RESTARTS, 5.2), (MAX_RESTARTS + 1, 4.75)])
-def test_after_many_restarts_a_job_is_read_like_one_without_progress(restarts: int, pause: float) -> None:
+def test_after_many_restarts_a_job_is_read_like_one_without_progress(
+    restarts: int, pause: float
+) -> None:
     readings = enumerate([90.0, 10, 10, 10] * restarts)
 
     assert pauses_after(*readings, (4 * restarts + 12, 50))[-1] == pytest.approx(pause)

@@ -71,7 +71,9 @@ def test_without_refusals_the_jobs_start_in_their_order_and_at_once() -> None:
         (1800, [1800] * 7),
     ],
 )
-def test_pauses_double_and_are_never_shorter_than_asked_for(asked: float, pauses: list[float]) -> None:
+def test_pauses_double_and_are_never_shorter_than_asked_for(
+    asked: float, pauses: list[float]
+) -> None:
     assert [pause_seconds(refusals, asked) for refusals in range(1, 8)] == pauses
     assert pause_seconds(10_000, 0) == 300
 
@@ -184,7 +186,10 @@ class TestTimeout:
         queue.accept("b")
 
         assert queue.since(queue.wait_of("a").until) == 1400
-        assert (queue.since(queue.wait_of("a").since), queue.since(queue.wait_of("a").next_at)) == (0, 30)
+        assert (queue.since(queue.wait_of("a").since), queue.since(queue.wait_of("a").next_at)) == (
+            0,
+            30,
+        )
 
     def test_one_last_attempt_of_a_limit_is_for_all_but_busy_sites(self) -> None:
         queue = Queue(4)
@@ -255,10 +260,16 @@ def test_a_job_that_waits_is_in_that_phase_and_knows_since_when() -> None:
         (BUSY, Rejected, "job-id: se_7"),
         (NoRoom(status=409), Rejected, "job-id: ID"),
         (LIMIT, Unavailable, "start-timeout"),
-        (NoRoom(status=429, is_web_page=True), Unavailable, "ask the platform's or network's operator"),
+        (
+            NoRoom(status=429, is_web_page=True),
+            Unavailable,
+            "ask the platform's or network's operator",
+        ),
     ],
 )
-def test_the_failure_at_the_end_says_what_to_do(refusal: NoRoom, kind: type[Exception], words: str) -> None:
+def test_the_failure_at_the_end_says_what_to_do(
+    refusal: NoRoom, kind: type[Exception], words: str
+) -> None:
     queue = Queue(1)
     queue.take()
     queue.refuse("a", refusal)

@@ -21,14 +21,18 @@ class Log:
         return self.stream.getvalue()
 
 
-@pytest.mark.parametrize("secret", ["a%b\nsecond\r\n::error::third", "https://s.example.com/b?X-Credential=a%2Fb&x=1"])
+@pytest.mark.parametrize(
+    "secret", ["a%b\nsecond\r\n::error::third", "https://s.example.com/b?X-Credential=a%2Fb&x=1"]
+)
 def test_a_secret_is_masked_whole_in_one_command(secret: str) -> None:
     log = Log()
 
     log.console.mask([secret, ""])
     log.console.mask_in_job(secret)
 
-    assert [(command.name, command.value) for command in commands_in(log.text)] == [("add-mask", secret)] * 2
+    assert [(command.name, command.value) for command in commands_in(log.text)] == [
+        ("add-mask", secret)
+    ] * 2
 
 
 @pytest.mark.parametrize("text", HARMFUL)
@@ -55,7 +59,9 @@ def test_only_the_link_at_the_end_of_a_line_keeps_its_query() -> None:
     assert log.text == "see https://a.example/?… https://git.example.com/pull?id=7\n"
 
 
-def test_an_annotation_has_the_runners_limit_and_more_warnings_than_it_shows_are_plain_lines() -> None:
+def test_an_annotation_has_the_runners_limit_and_more_warnings_than_it_shows_are_plain_lines() -> (
+    None
+):
     log = Log()
 
     for number in range(MAX_WARNINGS + 2):
@@ -69,18 +75,28 @@ def test_an_annotation_has_the_runners_limit_and_more_warnings_than_it_shows_are
 
 
 @pytest.mark.parametrize("debugging", [True, False])
-def test_the_first_bug_in_a_part_of_the_report_is_a_warning_with_a_trace_for_debugging(debugging: bool) -> None:
+def test_the_first_bug_in_a_part_of_the_report_is_a_warning_with_a_trace_for_debugging(
+    debugging: bool,
+) -> None:
     log = Log(debugging=debugging)
 
     for part in ("The log", "The log", "The summary"):
         with log.console.bugs_as_warnings(part):
             raise KeyError(part)
 
-    assert (log.text.count("::warning::"), log.text.count("::debug::KeyError:")) == (2, 2 * debugging)
+    assert (log.text.count("::warning::"), log.text.count("::debug::KeyError:")) == (
+        2,
+        2 * debugging,
+    )
 
 
-@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "No space left on device"), ValueError(), MemoryError()])
-def test_after_an_error_of_the_stream_nothing_more_is_written(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [BrokenPipeError(), OSError(28, "No space left on device"), ValueError(), MemoryError()],
+)
+def test_after_an_error_of_the_stream_nothing_more_is_written(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
     attempts: list[str] = []
 
     class Broken(io.StringIO):

@@ -30,7 +30,11 @@ REMAINING: Mapping[str, tuple[Sequence[Reading], float, float | None]] = {
         630,
         80,
     ),
-    "time at 0 % counts": ([QUEUED, running(10, 0), running(20, 0), running(30, 0), running(40, 10)], 40, 360),
+    "time at 0 % counts": (
+        [QUEUED, running(10, 0), running(20, 0), running(30, 0), running(40, 10)],
+        40,
+        360,
+    ),
     "collected": ([running(500, 60, 100)], 600, None),
     "just enough points and seconds": ([QUEUED, running(MIN_SECONDS, MIN_POINTS)], MIN_SECONDS, 95),
     "too few points": ([QUEUED, running(MIN_SECONDS, MIN_POINTS - 0.1)], MIN_SECONDS, None),
@@ -49,4 +53,6 @@ REMAINING: Mapping[str, tuple[Sequence[Reading], float, float | None]] = {
 def test_the_rest_is_measured_since_progress_began(case: str) -> None:
     readings, now, remaining = REMAINING[case]
 
-    assert displayed(*readings).remaining_seconds(now) == (None if remaining is None else pytest.approx(remaining))
+    assert displayed(*readings).remaining_seconds(now) == (
+        None if remaining is None else pytest.approx(remaining)
+    )

@@ -17,7 +17,11 @@ def test_each_argument_is_passed_on(method: object) -> None:
     listener, name = Mock(), method.__name__  # type: ignore[attr-defined]
     parameters = [*inspect.signature(method).parameters.values()][1:]  # type: ignore[arg-type]
     given = [object() for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
-    named = {parameter.name: object() for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+    named = {
+        parameter.name: object()
+        for parameter in parameters
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
 
     getattr(GuardedEvents(listener, Log().console), name)(*given, **named)
 

@@ -30,23 +30,43 @@ def kinds(run: LoggedJobs) -> list[str]:
     shown = []
     for line in run.shown:
         kind = next((kind for word, kind in words.items() if word in line.split()), None)
-        shown.append(f"{line.split()[1][0]} {kind or line.split()[2]}" if ".example" in line.split()[1] else "counts")
+        shown.append(
+            f"{line.split()[1][0]} {kind or line.split()[2]}"
+            if ".example" in line.split()[1]
+            else "counts"
+        )
     return shown
 
 
 @pytest.mark.parametrize(
     ("steps", "shown"),
     [
-        ([("begin", 0), *(("read", 0, "running", percent) for percent in range(0, 100, 10))], ["a running"]),
         (
-            [("begin", 0), ("start", 0), *(("read", 0, status) for status in ("queued", "running", "odd", "odd"))],
+            [("begin", 0), *(("read", 0, "running", percent) for percent in range(0, 100, 10))],
+            ["a running"],
+        ),
+        (
+            [
+                ("begin", 0),
+                ("start", 0),
+                *(("read", 0, status) for status in ("queued", "running", "odd", "odd")),
+            ],
             ["a starts", "a running", "a reports"],
         ),
         ([("begin", 0), ("read", 0, "completed"), ("end", 0), ("end", 0)], ["a done"]),
-        ([("begin", 0), ("end", 0), ("end", 0, Cancelled("cancelled late"))], ["a done", "a cancelled"]),
+        (
+            [("begin", 0), ("end", 0), ("end", 0, Cancelled("cancelled late"))],
+            ["a done", "a cancelled"],
+        ),
         ([("begin", 0), ("start", 0), ("end", 0)], ["a starts"]),
     ],
-    ids=["progress", "first queued, then unknown", "ended twice", "cancelled after its end", "not waited for"],
+    ids=[
+        "progress",
+        "first queued, then unknown",
+        "ended twice",
+        "cancelled after its end",
+        "not waited for",
+    ],
 )
 def test_each_status_has_one_line(steps: Sequence[Step], shown: list[str]) -> None:
     assert kinds(play(LoggedJobs(), *steps)) == shown
@@ -55,22 +75,45 @@ def test_each_status_has_one_line(steps: Sequence[Step], shown: list[str]) -> No
 @pytest.mark.parametrize(
     ("steps", "shown"),
     [
-        ([("retry", 1), ("wait", 10), ("retry", 0), ("recover", 0), ("recover", 1)], ["b fails", "a recovers"]),
-        ([("retry", 0), ("retry", 1), ("wait", 300), ("end", 0, NO), ("recover", 1)], ["a fails", "a failed:", "b recovers"]),
-        ([("retry", 0), ("wait", 0.5), ("recover", 0), ("wait", 0.5)] * 60, ["a fails", "a recovers"] * int(60 / QUIET_SECONDS)),
-        ([*(("retry", number, STORAGE) for number in (0, 1)), ("wait", 20), ("retry", 0, STORAGE)], ["a fails"]),
-        ([("retry", 0, STORAGE), ("wait", QUIET_SECONDS), ("retry", 1, STORAGE)], ["a fails", "b fails"]),
+        (
+            [("retry", 1), ("wait", 10), ("retry", 0), ("recover", 0), ("recover", 1)],
+            ["b fails", "a recovers"],
+        ),
+        (
+            [("retry", 0), ("retry", 1), ("wait", 300), ("end", 0, NO), ("recover", 1)],
+            ["a fails", "a failed:", "b recovers"],
+        ),
+        (
+            [("retry", 0), ("wait", 0.5), ("recover", 0), ("wait", 0.5)] * 60,
+            ["a fails", "a recovers"] * int(60 / QUIET_SECONDS),
+        ),
+        (
+            [
+                *(("retry", number, STORAGE) for number in (0, 1)),
+                ("wait", 20),
+                ("retry", 0, STORAGE),
+            ],
+            ["a fails"],
+        ),
+        (
+            [("retry", 0, STORAGE), ("wait", QUIET_SECONDS), ("retry", 1, STORAGE)],
+            ["a fails", "b fails"],
+        ),
     ],
     ids=["for all", "the reporter ends", "short ones", "storage", "storage later"],
 )
-def test_an_outage_has_a_line_of_one_domain_when_it_begins_and_when_it_ends(steps: Sequence[Step], shown: list[str]) -> None:
+def test_an_outage_has_a_line_of_one_domain_when_it_begins_and_when_it_ends(
+    steps: Sequence[Step], shown: list[str]
+) -> None:
     assert kinds(play(LoggedJobs(), ("begin", 0, 1, 2), *steps)) == shown
 
 
 class TestHeartbeat:
     @pytest.mark.parametrize(("seconds", "count"), [(54.9, 0), (55, 1)])
     @pytest.mark.parametrize("line", [("start", 0), ("warn", 0, "It is odd")])
-    def test_it_comes_after_a_silence_which_any_line_breaks(self, line: Step, seconds: float, count: int) -> None:
+    def test_it_comes_after_a_silence_which_any_line_breaks(
+        self, line: Step, seconds: float, count: int
+    ) -> None:
         run = play(LoggedJobs(), ("begin", 0), ("wait", 30), line)
         shown = len(run.lines)
 
@@ -79,7 +122,9 @@ class TestHeartbeat:
         assert len(run.lines) - shown == count
 
     @pytest.mark.parametrize(("numbers", "named"), [((1,), True), ((0, 1), False)])
-    def test_it_names_the_domains_in_an_outage_unless_all_are(self, numbers: tuple[int, ...], named: bool) -> None:
+    def test_it_names_the_domains_in_an_outage_unless_all_are(
+        self, numbers: tuple[int, ...], named: bool
+    ) -> None:
         run = play(LoggedJobs(), ("begin", 0, 1), *(("retry", number) for number in numbers))
 
         assert ("for b.example)" in run.heartbeat()) == named
@@ -89,9 +134,13 @@ def test_the_heartbeat_groups_the_waits_for_room_and_counts_the_rest() -> None:
     run = LoggedJobs(*(f"{letter}.example" for letter in "abcdefg"))
     run.begin(*range(7))
     for number, job in enumerate(run.jobs):
-        refusal = NoRoom(status=429) if number < 2 else NoRoom(status=409, running_job_id=f"se_{number}")
+        refusal = (
+            NoRoom(status=429) if number < 2 else NoRoom(status=409, running_job_id=f"se_{number}")
+        )
         next_at = BEGINNING + (300 if number < 6 else 0)
-        job.room = RoomWait(refusal=refusal, refusals=1, since=BEGINNING, next_at=next_at, until=BEGINNING + 4500)
+        job.room = RoomWait(
+            refusal=refusal, refusals=1, since=BEGINNING, next_at=next_at, until=BEGINNING + 4500
+        )
         job.start_phase(ROOM, BEGINNING)
         run.log.waiting_for_room(job)
 
@@ -100,7 +149,10 @@ def test_the_heartbeat_groups_the_waits_for_room_and_counts_the_rest() -> None:
     assert "7 waiting for room" in shown
     assert "a.example, b.example waiting for 0:55. The platform allows no more starts" in shown
     assert ("job se_2" in shown, "job se_3" in shown, "job se_4" in shown) == (True, True, False)
-    assert ("2 more sites waiting for other exports" in shown, "g.example next to start" in shown) == (True, True)
+    assert (
+        "2 more sites waiting for other exports" in shown,
+        "g.example next to start" in shown,
+    ) == (True, True)
 
 
 def test_domains_that_were_not_started_are_named_at_the_end() -> None:

@@ -23,7 +23,10 @@ class LoggedJobs:
         self.clock = VirtualClock()
         self.stream = io.StringIO()
         console = Console(self.stream, in_workflow=True, debugging=debugging)
-        self.jobs = [Job(mode="export", domain=domain, **known) for domain in domains or ("a.example", "b.example", "c.example")]
+        self.jobs = [
+            Job(mode="export", domain=domain, **known)
+            for domain in domains or ("a.example", "b.example", "c.example")
+        ]
         self.log = Log(console, self.clock, self.jobs, max_parallel=100)
 
     @property
@@ -33,7 +36,9 @@ class LoggedJobs:
     @property
     def shown(self) -> list[str]:
         """The live lines, without the title."""
-        live = itertools.takewhile(lambda line: not line.startswith(("The log of", "::group::")), self.lines[1:])
+        live = itertools.takewhile(
+            lambda line: not line.startswith(("The log of", "::group::")), self.lines[1:]
+        )
         return [" ".join(line.split()) for line in live]
 
     def wait(self, seconds: float) -> None:
@@ -48,9 +53,13 @@ class LoggedJobs:
         self.jobs[number].job_id, self.jobs[number].started_at = "se_1", self.clock.monotonic()
         self.log.job_known(self.jobs[number])
 
-    def read(self, number: int, status: str, progress: float | None = None, pages: int | None = None) -> None:
+    def read(
+        self, number: int, status: str, progress: float | None = None, pages: int | None = None
+    ) -> None:
         job = self.jobs[number]
-        job.record(ExportJob(status=status, progress=progress, page_count=pages), self.clock.monotonic())
+        job.record(
+            ExportJob(status=status, progress=progress, page_count=pages), self.clock.monotonic()
+        )
         self.log.status_read(job)
 
     def end(self, number: int, failure: ActionError | None = None) -> None:
@@ -62,7 +71,9 @@ class LoggedJobs:
         self.log.warning(self.jobs[number], lines)
 
     def retry(self, number: int, server: str = API) -> None:
-        self.log.retrying(self.jobs[number], server, "An example of an error", budget_seconds=300, pause_seconds=4)
+        self.log.retrying(
+            self.jobs[number], server, "An example of an error", budget_seconds=300, pause_seconds=4
+        )
 
     def recover(self, number: int, after_seconds: float = 1.0, server: str = API) -> None:
         self.log.recovered(self.jobs[number], server, after_seconds=after_seconds)
@@ -120,7 +131,15 @@ def test_a_link_is_shown_without_its_query(event: str) -> None:
         ([("polishing", None, None), ("queued", None, None), ("polishing", None, None)], 4),
         ([(f"step {number}", None, None) for number in range(1000)], 1000 + MAX_STATUSES),
     ],
-    ids=["same", "under a percent", "a percent", "status", "pages", "unknown status", "unknown statuses"],
+    ids=[
+        "same",
+        "under a percent",
+        "a percent",
+        "status",
+        "pages",
+        "unknown status",
+        "unknown statuses",
+    ],
 )
 def test_each_change_of_a_reading_has_a_line_and_few_unknown_statuses_are_explained(
     readings: list[tuple[str, float | None, int | None]], count: int
@@ -135,7 +154,9 @@ def test_each_change_of_a_reading_has_a_line_and_few_unknown_statuses_are_explai
 
 
 class TestStorage:
-    @pytest.mark.parametrize(("phase", "event"), [(DOWNLOAD, "download_progressed"), (UNPACK, "unpack_progressed")])
+    @pytest.mark.parametrize(
+        ("phase", "event"), [(DOWNLOAD, "download_progressed"), (UNPACK, "unpack_progressed")]
+    )
     def test_progress_is_logged_every_ten_seconds(self, phase: str, event: str) -> None:
         job = logged()
         job.clock.advance(1000)

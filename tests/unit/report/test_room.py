@@ -14,8 +14,16 @@ BUSY = NoRoom(status=409, running_job_id="se_7")
 LIMIT = NoRoom(status=429)
 
 
-def waiting(domain: str, refusal: NoRoom, next_in: float, until_in: float = 3600.0, job_id: str | None = None) -> Job:
-    room = RoomWait(refusal=refusal, refusals=1, since=NOW - 60, next_at=NOW + next_in, until=NOW + until_in)
+def waiting(
+    domain: str,
+    refusal: NoRoom,
+    next_in: float,
+    until_in: float = 3600.0,
+    job_id: str | None = None,
+) -> Job:
+    room = RoomWait(
+        refusal=refusal, refusals=1, since=NOW - 60, next_at=NOW + next_in, until=NOW + until_in
+    )
     return Job(mode="export", domain=domain, job_id=job_id, room=room)
 
 
@@ -29,7 +37,9 @@ def waiting(domain: str, refusal: NoRoom, next_in: float, until_in: float = 3600
         (-5, 3600, "Trying again now."),
     ],
 )
-def test_a_wait_says_when_it_tries_again_and_until_when(next_in: float, until_in: float, expected: str) -> None:
+def test_a_wait_says_when_it_tries_again_and_until_when(
+    next_in: float, until_in: float, expected: str
+) -> None:
     job = waiting("a.example", BUSY, next_in, until_in)
 
     text = describe_wait(job, now=NOON, monotonic=NOW)

@@ -12,7 +12,14 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from docs_platform_action.bundle.plan import compare
-from docs_platform_action.errors import ActionError, Cancelled, JobFailed, Rejected, TimedOut, TooManyRemoved
+from docs_platform_action.errors import (
+    ActionError,
+    Cancelled,
+    JobFailed,
+    Rejected,
+    TimedOut,
+    TooManyRemoved,
+)
 from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Delivered, Job, Phase
 from docs_platform_action.models import Bundle, Downloaded, ExportJob
 from docs_platform_action.report.console import Console
@@ -41,7 +48,9 @@ def page(*jobs: Job, max_bytes: int = MAX_SUMMARY_BYTES) -> str:
 def export(**known: Any) -> Job:
     """Return an export. The parts of its last reading and of what is delivered are given by their names."""
     status, pages = known.pop("status", None), known.pop("page_count", None)
-    delivered = {part.name: known.pop(part.name) for part in fields(Delivered) if part.name in known}
+    delivered = {
+        part.name: known.pop(part.name) for part in fields(Delivered) if part.name in known
+    }
     reading = ExportJob(status=status, page_count=pages) if status is not None else None
     return Job(mode="export", reading=reading, delivered=Delivered(**delivered), **known)
 
@@ -49,10 +58,19 @@ def export(**known: Any) -> Job:
 def phases(began: float, **seconds: float) -> list[Phase]:
     """Return consecutive phases."""
     times = pairwise(accumulate(seconds.values(), initial=began))
-    return [Phase(name=name, began_at=begin, ended_at=end) for name, (begin, end) in zip(seconds, times, strict=True)]
+    return [
+        Phase(name=name, began_at=begin, ended_at=end)
+        for name, (begin, end) in zip(seconds, times, strict=True)
+    ]
 
 
-def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, run: float = 240.0, **changes: Any) -> Job:
+def good(
+    domain: str | None = "docs.example.com",
+    *,
+    began: float = NOW - 253,
+    run: float = 240.0,
+    **changes: Any,
+) -> Job:
     """Return a job that delivered everything, 13 s after its run."""
     steps = phases(began, **{QUEUE: 2.0, RUN: run, BUNDLE: 0.5, DOWNLOAD: 9.0, UNPACK: 1.5})
     known: dict[str, Any] = {
@@ -70,14 +88,19 @@ def good(domain: str | None = "docs.example.com", *, began: float = NOW - 253, r
     return export(**{**known, **changes})
 
 
-def failed(domain: str = "api.example.com", *, failure: ActionError | None = None, **changes: Any) -> Job:
+def failed(
+    domain: str = "api.example.com", *, failure: ActionError | None = None, **changes: Any
+) -> Job:
     """Return a job that failed at the platform after 52 s, two minutes before the end."""
     said = ('The API said: "no such page (a_b)".',)
     known: dict[str, Any] = {
         "domain": domain,
         "job_id": "se_2",
         "status": ExportJob.FAILED,
-        "failure": failure or JobFailed("an error", details=said, cause="A cause.", remedy="Set `timeout`.", request_id="7f3a"),
+        "failure": failure
+        or JobFailed(
+            "an error", details=said, cause="A cause.", remedy="Set `timeout`.", request_id="7f3a"
+        ),
         "started_at": 0.0,
         "began_at": NOW - 172,
         "ended_at": NOW - 120,
@@ -88,8 +111,14 @@ def failed(domain: str = "api.example.com", *, failure: ActionError | None = Non
 
 def cancelled(domain: str = "sdk.example.com", **changes: Any) -> Job:
     """Return a job that was cancelled while it ran."""
-    known: dict[str, Any] = {"status": "running", "ended_at": NOW, "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0})}
-    return failed(domain, failure=Cancelled("cancelled after 2:52", cause="A cause."), **{**known, **changes})
+    known: dict[str, Any] = {
+        "status": "running",
+        "ended_at": NOW,
+        "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0}),
+    }
+    return failed(
+        domain, failure=Cancelled("cancelled after 2:52", cause="A cause."), **{**known, **changes}
+    )
 
 
 def parsed(*jobs: Job) -> Element:
@@ -108,26 +137,39 @@ def rows(job: Job) -> dict[str, str]:
 
 
 class TestOneJob:
-    def test_its_page_is_a_headline_and_a_table_and_with_a_failure_an_alert_between_them(self) -> None:
+    def test_its_page_is_a_headline_and_a_table_and_with_a_failure_an_alert_between_them(
+        self,
+    ) -> None:
         ((kind, text),) = alerts(parsed(failed()))
 
         assert (top_level(parsed(good())), diagrams(parsed(good()))) == (["h3", "table"], [])
         assert top_level(parsed(failed())) == ["h3", "blockquote", "table"]
         assert kind == "CAUTION"
-        assert all(part in text for part in ("no such page (a_b)", "A cause.", "Set timeout.", "job-failed", "7f3a"))
+        assert all(
+            part in text
+            for part in ("no such page (a_b)", "A cause.", "Set timeout.", "job-failed", "7f3a")
+        )
 
     @pytest.mark.parametrize(
         ("steps", "shown"),
         [
             ([], "4:13"),
             (phases(NOW - 9, **{RUN: 0.9}), "4:13"),
-            (phases(NOW - 99, **{RUN: 59.9, BUNDLE: 60.0, DOWNLOAD: 1.0}), f"4:13: {RUN} 0:59, {BUNDLE} 1:00, {DOWNLOAD} 0:01"),
-            ([*phases(NOW - 9, **{RUN: 2.0, BUNDLE: 3.0}), *phases(NOW - 4, **{RUN: 4.0})], f"4:13: {RUN} 0:06, {BUNDLE} 0:03"),
+            (
+                phases(NOW - 99, **{RUN: 59.9, BUNDLE: 60.0, DOWNLOAD: 1.0}),
+                f"4:13: {RUN} 0:59, {BUNDLE} 1:00, {DOWNLOAD} 0:01",
+            ),
+            (
+                [*phases(NOW - 9, **{RUN: 2.0, BUNDLE: 3.0}), *phases(NOW - 4, **{RUN: 4.0})],
+                f"4:13: {RUN} 0:06, {BUNDLE} 0:03",
+            ),
             ([Phase(name=RUN, began_at=NOW - 20)], f"4:13: {RUN} 0:20"),
         ],
         ids=["none", "short", "several", "twice", "unfinished"],
     )
-    def test_its_phases_are_in_the_row_of_its_duration(self, steps: list[Phase], shown: str) -> None:
+    def test_its_phases_are_in_the_row_of_its_duration(
+        self, steps: list[Phase], shown: str
+    ) -> None:
         assert rows(good(phases=steps, downloaded=None))["Duration"] == shown
 
 
@@ -154,19 +196,39 @@ class TestSeveral:
         overview, *details = tables(read)
         assert ([len(row) for row in overview], len(diagrams(read))) == ([6] * 4, 1)
         assert [len([*block.iter("table")]) for block in read.iter("details")] == [1, 1, 1]
-        assert [table[1] for table in details] == [["Job", "se_2"], ["Job", "se_2"], ["Job", "se_1"]]
+        assert [table[1] for table in details] == [
+            ["Job", "se_2"],
+            ["Job", "se_2"],
+            ["Job", "se_1"],
+        ]
 
-    def test_one_failure_of_all_that_failed_is_explained_once_and_different_ones_below(self) -> None:
-        same = parsed(*(failed(failure=Rejected("no", request_id=f"r-{number}")) for number in range(3)), good())
-        different = parsed(*(failed(failure=Rejected(f"no {number}")) for number in range(3)), cancelled())
+    def test_one_failure_of_all_that_failed_is_explained_once_and_different_ones_below(
+        self,
+    ) -> None:
+        same = parsed(
+            *(failed(failure=Rejected("no", request_id=f"r-{number}")) for number in range(3)),
+            good(),
+        )
+        different = parsed(
+            *(failed(failure=Rejected(f"no {number}")) for number in range(3)), cancelled()
+        )
 
         ((_, alert),) = alerts(different)
         assert (len(alerts(same)), text_of(same).count("What happened:")) == (1, 1)
         assert (alert.count("api.example.com"), "sdk.example.com" in alert) == (3, False)
-        assert ["What happened:" in text_of(block) for block in different.iter("details")][:3] == [True] * 3
+        assert ["What happened:" in text_of(block) for block in different.iter("details")][:3] == [
+            True
+        ] * 3
 
     def test_of_many_that_failed_ten_are_named_and_the_rest_counted(self) -> None:
-        ((_, text),) = alerts(parsed(*(failed(f"d{number}.example.com", failure=TimedOut("late")) for number in range(100))))
+        ((_, text),) = alerts(
+            parsed(
+                *(
+                    failed(f"d{number}.example.com", failure=TimedOut("late"))
+                    for number in range(100)
+                )
+            )
+        )
 
         assert (text.count(".example.com"), "and 90 more" in text) == (10, True)
 
@@ -182,18 +244,32 @@ class TestSeveral:
             (cancelled(status=None, began_at=None), "not started"),
         ],
     )
-    def test_a_row_has_the_result_and_the_last_status_if_it_says_more(self, job: Job, result: str) -> None:
+    def test_a_row_has_the_result_and_the_last_status_if_it_says_more(
+        self, job: Job, result: str
+    ) -> None:
         assert tables(parsed(job, good()))[0][1][1] == result
 
 
-HOSTILE = "a`|</details><script>\n::error::x ##[error] [b](https://c.example) @octo %d " + "\U0001f642" * 300 + ".html"
+HOSTILE = (
+    "a`|</details><script>\n::error::x ##[error] [b](https://c.example) @octo %d "
+    + "\U0001f642" * 300
+    + ".html"
+)
 
 
 class TestChanges:
     """What a publication changes is a table, and lists of pages that open on a click."""
 
-    OLD: ClassVar = {f"{number}.html".encode(): bytes(64) for number in range(100)} | {b"a.js": bytes(32), b"b.js": bytes(32)}
-    NEW: ClassVar = {**dict([*OLD.items()][40:]), b"a.js": b"\1" * 32, b"new.html": bytes(64), b"99.html": b"\1" * 64}
+    OLD: ClassVar = {f"{number}.html".encode(): bytes(64) for number in range(100)} | {
+        b"a.js": bytes(32),
+        b"b.js": bytes(32),
+    }
+    NEW: ClassVar = {
+        **dict([*OLD.items()][40:]),
+        b"a.js": b"\1" * 32,
+        b"new.html": bytes(64),
+        b"99.html": b"\1" * 64,
+    }
 
     def test_of_one_site_they_follow_the_facts(self) -> None:
         changes, _ = compare(self.OLD, self.NEW)
@@ -223,16 +299,26 @@ class TestChanges:
     def test_of_several_sites_they_are_a_column_and_in_the_details_of_each(self) -> None:
         changes, _ = compare(self.OLD, self.NEW)
 
-        read = parsed(good(changes=changes), failed(changes=changes, failure=TooManyRemoved("x")), cancelled())
+        read = parsed(
+            good(changes=changes), failed(changes=changes, failure=TooManyRemoved("x")), cancelled()
+        )
 
         overview, *details = tables(read)
-        assert [row[3] for row in overview] == ["Changes", "+1 ~1 \N{MINUS SIGN}40", "+1 ~1 \N{MINUS SIGN}40", ""]
+        assert [row[3] for row in overview] == [
+            "Changes",
+            "+1 ~1 \N{MINUS SIGN}40",
+            "+1 ~1 \N{MINUS SIGN}40",
+            "",
+        ]
         assert len(details) == 3 + 2
         assert len([*read.iter("details")]) == 3 + 2 * 3
 
     def test_hostile_names_stay_text_and_within_githubs_limit(self) -> None:
         names = {(HOSTILE % number).encode(): bytes(64) for number in range(100)}
-        jobs = [good(f"d{number}.example.com", changes=compare(names, {b"index.html": bytes(64)})[0]) for number in range(10)]
+        jobs = [
+            good(f"d{number}.example.com", changes=compare(names, {b"index.html": bytes(64)})[0])
+            for number in range(10)
+        ]
 
         shown = page(*jobs)
 
@@ -247,14 +333,23 @@ class TestChanges:
 class TestSize:
     """GitHub drops a summary that is too large, so a large one is cut off."""
 
-    JOBS = (*(good(f"d{number}.example.com") for number in range(37)), failed(failure=JobFailed("x", details=("said " * 100,))))
+    JOBS = (
+        *(good(f"d{number}.example.com") for number in range(37)),
+        failed(failure=JobFailed("x", details=("said " * 100,))),
+    )
 
     @pytest.mark.parametrize("max_bytes", [3000, 10_000, 20_000])
-    def test_a_page_that_is_too_large_is_cut_off_after_a_line_and_names_results(self, max_bytes: int) -> None:
+    def test_a_page_that_is_too_large_is_cut_off_after_a_line_and_names_results(
+        self, max_bytes: int
+    ) -> None:
         shown = page(*self.JOBS, max_bytes=max_bytes)
 
         kept, _, note = shown.rstrip("\n").rpartition("\n\n")
-        assert (len(shown.encode()) <= max_bytes, "`results`" in note, kept.endswith("\n")) == (True, True, True)
+        assert (len(shown.encode()) <= max_bytes, "`results`" in note, kept.endswith("\n")) == (
+            True,
+            True,
+            True,
+        )
         assert page(*self.JOBS).startswith(kept)
 
     def test_it_has_the_space_that_the_file_leaves_of_githubs_limit(self, tmp_path: Path) -> None:
@@ -264,7 +359,9 @@ class TestSize:
 
         write_summary(summary(*jobs), file)
 
-        assert file.read_text("utf-8")[600_000:] == page(*jobs, max_bytes=MAX_SUMMARY_BYTES - 600_000)
+        assert file.read_text("utf-8")[600_000:] == page(
+            *jobs, max_bytes=MAX_SUMMARY_BYTES - 600_000
+        )
 
 
 @pytest.mark.parametrize("place", ["", "missing/summary"])

@@ -35,7 +35,9 @@ def test_only_the_last_phase_of_a_failed_job_is_red() -> None:
 
     chart = timeline(failed(phases=steps), cancelled(phases=steps))
 
-    assert lines_with(chart, ":crit") == ["failed after 10 s :crit, 2026-05-04T11:59:50.000, 2026-05-04T12:00:00.000"]
+    assert lines_with(chart, ":crit") == [
+        "failed after 10 s :crit, 2026-05-04T11:59:50.000, 2026-05-04T12:00:00.000"
+    ]
 
 
 def test_of_many_jobs_the_failed_and_the_longest_are_drawn_in_their_order() -> None:
@@ -45,7 +47,11 @@ def test_of_many_jobs_the_failed_and_the_longest_are_drawn_in_their_order() -> N
     chart = timeline(*jobs)
 
     sections = [line.removeprefix("section ") for line in lines_with(chart, "section ")]
-    assert sections == ["failed.example.com", "cancelled.example.com", *(f"d{number}.example.com" for number in range(12, 50))]
+    assert sections == [
+        "failed.example.com",
+        "cancelled.example.com",
+        *(f"d{number}.example.com" for number in range(12, 50)),
+    ]
     assert "shows 40 of 52 sites" in chart
 
 
