@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from .errors import ActionError, Cancelled, InvalidInput, NoRoom
-from .models import UNUSABLE, AgentJob, Bundle, Changes, Deployment, Downloaded, ExportJob
+from .models import UNUSABLE, AgentJob, Archive, BundleLink, Changes, Deployment, ExportJob
 from .text import format_clock
 
 DONE: Final = "done"
@@ -68,7 +68,7 @@ class RoomWait:
 class Delivered:
     """What is delivered of a bundle so far. Paths are as later steps see them."""
 
-    downloaded: Downloaded | None = None
+    archive: Archive | None = None
     bundle_path: str | None = None
     site_path: str | None = None
     site_files: int | None = None
@@ -97,7 +97,7 @@ class Job:
     deployed: Deployment | None = None  # what the platform served when the export was started
     deployed_later: Deployment | None = None  # what it served at the end, if that is another one
     reading: ExportJob | AgentJob | None = None  # the last one
-    link: Bundle | None = None
+    link: BundleLink | None = None
     has_short_link: bool = False  # also after a new one was made
     delivered: Delivered = Delivered()
     room: RoomWait | None = None  # also after the start was accepted
@@ -343,10 +343,10 @@ class Job:
 
     def result(self, now: float) -> dict[str, object]:
         """Return the job's object in the output `results`, with every key. Unknown values are `None`."""
-        failure, delivered, downloaded, changes = (
+        failure, delivered, archive, changes = (
             self.failure,
             self.delivered,
-            self.delivered.downloaded,
+            self.delivered.archive,
             self.delivered.changes,
         )
         link = self.link if failure is None else None
@@ -367,8 +367,8 @@ class Job:
             "expiresAt": link.expires_at if link else None,
             "pageCount": self.page_count,
             "bundlePath": delivered.bundle_path,
-            "bundleSize": downloaded.size if downloaded else None,
-            "bundleSha256": downloaded.sha256 if downloaded else None,
+            "bundleSize": archive.size if archive else None,
+            "bundleSha256": archive.sha256 if archive else None,
             "sitePath": delivered.site_path,
             "valuesFile": delivered.values_file,
             "manifestPath": delivered.manifest_path,

@@ -56,7 +56,7 @@ class ExportJob:
     progress: float | None = None
     page_count: int | None = None
     error: str | None = None
-    link: "Bundle | None" = None
+    link: "BundleLink | None" = None
 
     QUEUED: ClassVar[str] = "queued"
     RUNNING: ClassVar[str] = "running"
@@ -81,7 +81,7 @@ class ExportJob:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bundle:
+class BundleLink:
     """A time-limited link to a finished export. `expires_at` is the API's text, `expires` its time."""
 
     url: str
@@ -103,8 +103,8 @@ class Bundle:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Downloaded:
-    """A downloaded bundle of `size` bytes."""
+class Archive:
+    """The archive of a bundle, downloaded or read from a file: its size in bytes and its digest."""
 
     size: int
     sha256: str

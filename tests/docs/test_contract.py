@@ -22,7 +22,7 @@ from docs_platform_action.inputs.settings import (
 )
 from docs_platform_action.inputs.table import INPUTS, Input
 from docs_platform_action.job import Delivered, Job
-from docs_platform_action.models import AgentJob, Bundle, Deployment, Downloaded, ExportJob
+from docs_platform_action.models import AgentJob, Archive, BundleLink, Deployment, ExportJob
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.signals import SIGNALS
@@ -89,9 +89,9 @@ JOBS = (
             {"id": 1, "sha": "9f8e7d6"}, "https://github.example.com/octo/docs"
         ),
         reading=ExportJob(status="completed", page_count=412),
-        link=Bundle(url="https://storage.example.com/b", expires_at="2026-05-04T15:04:00Z"),
+        link=BundleLink(url="https://storage.example.com/b", expires_at="2026-05-04T15:04:00Z"),
         delivered=Delivered(
-            downloaded=Downloaded(size=4, sha256="9b1c"),
+            archive=Archive(size=4, sha256="9b1c"),
             bundle_path="b.tar",
             site_path="site",
             values_file="v.yaml",

@@ -20,7 +20,7 @@ from docs_platform_action.http.transport import Request, Timeouts
 from docs_platform_action.models import (
     MAX_TEXT_LENGTH,
     AgentJob,
-    Bundle,
+    BundleLink,
     is_loopback,
     read_error,
     read_started,
@@ -122,7 +122,7 @@ def check(body: Mapping[str, object]) -> None:
             type(export.page_count) is int and 0 <= export.page_count < 2**53
         )
     with contextlib.suppress(ValueError):
-        bundle = Bundle.from_json(body)
+        bundle = BundleLink.from_json(body)
         assert is_address(bundle.url)
         assert bundle.url.lower().startswith("https://") or is_loopback(
             urlsplit(bundle.url).hostname or ""

@@ -7,10 +7,10 @@ import pytest
 
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import QUEUE, ROOM, RUN, Job, Phase
-from docs_platform_action.models import AgentJob, Bundle, ExportJob
+from docs_platform_action.models import AgentJob, BundleLink, ExportJob
 from tests.virtual_time import NOON
 
-LINK = Bundle(
+LINK = BundleLink(
     url="https://s.example.com/b", expires_at="later", expires=NOON + timedelta(minutes=5)
 )
 

@@ -9,7 +9,7 @@ from docs_platform_action.errors import BadResponse
 from docs_platform_action.models import (
     MAX_TEXT_LENGTH,
     AgentJob,
-    Bundle,
+    BundleLink,
     ExportJob,
     read_error,
     read_job_id,
@@ -90,7 +90,7 @@ class TestBundles:
         ],
     )
     def test_a_link_is_https_or_to_this_machine(self, url: str) -> None:
-        assert Bundle.from_json({"bundleUrl": url}).url == url
+        assert BundleLink.from_json({"bundleUrl": url}).url == url
 
     @pytest.mark.parametrize(
         "url",
@@ -128,7 +128,7 @@ class TestBundles:
     )
     def test_any_other_or_ambiguous_link_is_refused(self, url: object) -> None:
         with pytest.raises(ValueError, match="bundleUrl"):
-            Bundle.from_json({"bundleUrl": url})
+            BundleLink.from_json({"bundleUrl": url})
 
     @pytest.mark.parametrize(
         ("value", "text", "hour"),
@@ -144,7 +144,7 @@ class TestBundles:
     def test_an_expiry_of_any_form_is_kept_and_read_if_possible(
         self, value: object, text: str | None, hour: int | None
     ) -> None:
-        found = Bundle.from_json({"bundleUrl": LINK, "expiresAt": value})
+        found = BundleLink.from_json({"bundleUrl": LINK, "expiresAt": value})
 
         assert found.expires_at == text
         assert found.expires == (

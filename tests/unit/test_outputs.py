@@ -10,7 +10,7 @@ from admin_api_simulator.runner import parse_outputs
 from docs_platform_action.errors import InternalError, JobFailed
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle, ExportJob
+from docs_platform_action.models import BundleLink, ExportJob
 from docs_platform_action.outputs import MAX_VARIABLE_BYTES, Outputs
 from docs_platform_action.redaction import HIDDEN, Redactor
 from tests.folders import files_of_at_most
@@ -86,8 +86,8 @@ def test_masked_links_are_hidden_only_where_they_are_printed() -> None:
         Outputs(None, Redactor()),
         ("https://t.example.com/b", 'https://t.example.com/b"ü'),
     )
-    jobs = [export(link=Bundle(url=link), masks_bundle_url=True) for link in links] + [
-        export(link=Bundle(url=LINK))
+    jobs = [export(link=BundleLink(url=link), masks_bundle_url=True) for link in links] + [
+        export(link=BundleLink(url=LINK))
     ]
 
     write(outputs, *jobs)
@@ -110,7 +110,9 @@ class TestFileForAShell:
         outputs = Outputs(None, Redactor(), env_file=env_file)
         status = 'it\'s $HOME `id` \\ "x" !'
 
-        written = write(outputs, export(link=Bundle(url=LINK), reading=ExportJob(status=status)))
+        written = write(
+            outputs, export(link=BundleLink(url=LINK), reading=ExportJob(status=status))
+        )
 
         assert source(env_file, shell) == written
         assert (written["status"], env_file.stat().st_mode & 0o777) == (status, 0o600)

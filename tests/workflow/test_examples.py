@@ -21,7 +21,7 @@ from docs.pages import readme_workflows
 from docs_platform_action.bundle.helm_values import values_text
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle
+from docs_platform_action.models import BundleLink
 from tests.engine import docker
 from tests.workflow.act import DOMAIN, PROJECT, REPOSITORY, Act
 from tests.workflow.cluster import Cluster, running_cluster
@@ -538,7 +538,10 @@ def test_helm_reads_every_string_of_a_values_file_back_unchanged(
 ) -> None:
     for number, value in enumerate(STRINGS):
         job = Job(
-            mode=Mode.EXPORT, domain=value, job_id=value, link=Bundle(url=value, expires_at=value)
+            mode=Mode.EXPORT,
+            domain=value,
+            job_id=value,
+            link=BundleLink(url=value, expires_at=value),
         )
         (tmp_path / f"{number:02}.yaml").write_text(
             values_text(job, value, datetime.now(UTC)), "utf-8", newline=""

@@ -9,7 +9,7 @@ import pytest
 from docs_platform_action.bundle.helm_values import values_text
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle
+from docs_platform_action.models import BundleLink
 from tests.workflow.act import DOMAIN
 from tests.workflow.steps import run_step
 from tests.workflow.test_examples import CHART
@@ -36,7 +36,7 @@ def chart_with(template: str) -> dict[str, str]:
         "CHART_VERSION": "",
         "TEMPLATE": f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {template}\n",
         "VALUES": values_text(
-            Job(mode=Mode.EXPORT, link=Bundle(url=LINK)), None, datetime.now(UTC)
+            Job(mode=Mode.EXPORT, link=BundleLink(url=LINK)), None, datetime.now(UTC)
         ),
         "BUNDLE_URL": LINK,
     }

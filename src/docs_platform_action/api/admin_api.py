@@ -32,7 +32,7 @@ from ..http.retry import Retry, TransientError, backoff_pauses
 from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
 from ..job import Job
-from ..models import API, AgentJob, Bundle, ExportJob, read_started
+from ..models import API, AgentJob, BundleLink, ExportJob, read_started
 from ..text import format_approx, format_clock, format_seconds
 from .answers import Answer
 from .by_domain import ByDomain
@@ -125,12 +125,12 @@ class AdminApi:
         )
         return self.send(call)
 
-    def make_link(self, job: Job) -> Bundle:
+    def make_link(self, job: Job) -> BundleLink:
         """Make a new link to the bundle of a completed export."""
         call = _form_of(job).link(job)
         return self._read_link(job) if call is None else self.send(call)
 
-    def _read_link(self, job: Job) -> Bundle:
+    def _read_link(self, job: Job) -> BundleLink:
         """Read a completed job until it has a link, which may come a moment later.
 
         A reading without a link is not an outage. Raises also `JobFailed`, and `BadResponse` if the

@@ -11,7 +11,7 @@ from typing import Final
 from ..errors import Advice
 from ..http.transport import Request, Timeouts
 from ..job import Job
-from ..models import Bundle, ExportJob
+from ..models import BundleLink, ExportJob
 from .calls import Call, path_segment, settles_at
 
 JOBS: Final = "/v1/static-export/jobs"
@@ -54,14 +54,14 @@ class ByDomain:
         """Read status, progress and number of pages. Raises `ValueError` without a status."""
         return ExportJob.from_json(body)
 
-    def link(self, job: Job) -> Call[Bundle]:
+    def link(self, job: Job) -> Call[BundleLink]:
         """Return the call that packs the bundle. Until then, the platform may answer 202 or 409."""
         packing = {202: math.inf, 409: math.inf}
         return Call(
             job=job,
             action="download exports",
             request=Request(method="POST", url=f"{JOBS}/{path_segment(job.job_id)}/bundle"),
-            read=Bundle.from_json,
+            read=BundleLink.from_json,
             form=self,
             timeouts=BUNDLE_TIMEOUTS,
             temporary_until={404: settles_at(job), **packing},

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..errors import Advice
 from ..http.transport import Request
 from ..job import Job
-from ..models import Bundle, ExportJob
+from ..models import BundleLink, ExportJob
 from .calls import path_segment
 
 
@@ -56,7 +56,7 @@ class ByProject:
         reading = ExportJob.from_json(body)
         if reading.status == ExportJob.COMPLETED:
             with contextlib.suppress(ValueError):
-                return replace(reading, link=Bundle.from_json(body))
+                return replace(reading, link=BundleLink.from_json(body))
         return reading
 
     def link(self, job: Job) -> None:

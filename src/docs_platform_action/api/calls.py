@@ -9,7 +9,7 @@ from urllib.parse import quote
 from ..errors import Advice
 from ..http.transport import Request, Timeouts
 from ..job import Job
-from ..models import Bundle, ExportJob
+from ..models import BundleLink, ExportJob
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class ExportForm(Protocol):
     def read_status(self, body: Mapping[str, object]) -> ExportJob:
         """Read the response to a status request. Raises `ValueError` if it is invalid."""
 
-    def link(self, job: Job) -> Call[Bundle] | None:
+    def link(self, job: Job) -> Call[BundleLink] | None:
         """Return the call that makes a link to a completed export's bundle.
 
         `None` means that the status of the job holds the link.

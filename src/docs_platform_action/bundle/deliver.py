@@ -89,7 +89,7 @@ class Delivery:
         with BundleFile(open_archive(source), source.name, sha256, cancellation) as file:
             found = file.verify()
             self.job.start_phase(UNPACK, self.context.clock.monotonic())
-            self.job.delivered = replace(self.job.delivered, downloaded=found)
+            self.job.delivered = replace(self.job.delivered, archive=found)
             fact = f"{format_bytes(found.size)}, SHA-256 {format_digest(found.sha256)}"
             self.context.events.noted(self.job, f"Verified {source.name}: {fact}")
             try:
@@ -139,8 +139,8 @@ class Delivery:
                 raise
 
     def _end_download(self, stream: BundleStream | BundleFile) -> None:
-        if (downloaded := stream.drain()) != self.job.delivered.downloaded:
-            self.job.delivered = replace(self.job.delivered, downloaded=downloaded)
+        if (archive := stream.drain()) != self.job.delivered.archive:
+            self.job.delivered = replace(self.job.delivered, archive=archive)
             self.context.events.downloaded(self.job)
 
     def _deliver_site(

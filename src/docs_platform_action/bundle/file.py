@@ -7,7 +7,7 @@ import os
 from ..clock import Cancellation
 from ..errors import Advice, InvalidBundle
 from ..inputs.settings import OutputPath
-from ..models import Downloaded
+from ..models import Archive
 from ..text import quoted
 from .archive import CHUNK_BYTES, START_BYTES
 from .faults import DISK_FAULTY, FILE_REPLACED
@@ -46,7 +46,7 @@ class BundleFile(io.RawIOBase):
         self._sha256 = hashlib.sha256()
         self.size = os.fstat(self._file.fileno()).st_size
 
-    def verify(self) -> Downloaded:
+    def verify(self) -> Archive:
         """Read the whole file, return what it is, and go back to its first byte."""
         found = self.drain()
         self._file.seek(0)
@@ -67,7 +67,7 @@ class BundleFile(io.RawIOBase):
         """Return the first `START_BYTES`, fewer only if the bundle is smaller. They are read again later."""
         return self._file.peek(START_BYTES)[:START_BYTES]
 
-    def drain(self) -> Downloaded:
+    def drain(self) -> Archive:
         """Read the rest, and return what all of it is."""
         while self.read():
             pass
@@ -81,7 +81,7 @@ class BundleFile(io.RawIOBase):
                 cause="The archive was replaced or changed, or `bundle-sha256` belongs to another one.",
                 remedy="Take the archive and its SHA-256 from the same run. Nothing was unpacked.",
             )
-        return Downloaded(size=self._file.tell(), sha256=found)
+        return Archive(size=self._file.tell(), sha256=found)
 
     def close(self) -> None:
         """Close the file."""

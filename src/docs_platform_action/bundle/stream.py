@@ -13,7 +13,7 @@ from ..http.client import Response
 from ..http.faults import NetworkError, request_id_of
 from ..http.retry import TEMPORARY_STATUSES, Retry, TransientError, backoff_pauses, read_retry_after
 from ..job import Job
-from ..models import STORAGE, Downloaded
+from ..models import STORAGE, Archive
 from ..text import format_bytes, format_seconds
 from .archive import CHUNK_BYTES, START_BYTES, describe_content, is_archive
 from .faults import (
@@ -88,12 +88,12 @@ class BundleStream(io.RawIOBase):
             self._rest = memoryview(self._next_piece())
         return bytes(self._rest[:START_BYTES])
 
-    def drain(self) -> Downloaded:
+    def drain(self) -> Archive:
         """Read the rest, and return what all of it is."""
         while self.read(CHUNK_BYTES):
             pass
         self._record_progress()
-        return Downloaded(size=self.received, sha256=self._sha256.hexdigest())
+        return Archive(size=self.received, sha256=self._sha256.hexdigest())
 
     def close(self) -> None:
         """Close the connection."""

@@ -258,8 +258,8 @@ def describe_outcome(job: Job, now: datetime) -> str:
         )
     if job.page_count is not None:
         parts.append(pluralize(job.page_count, "page"))
-    if job.delivered.downloaded is not None:
-        parts.append(format_bytes(job.delivered.downloaded.size))
+    if job.delivered.archive is not None:
+        parts.append(format_bytes(job.delivered.archive.size))
     if link is not None and link.expires is not None:
         valid_until = f"valid until {format_time(link.expires, now)}"  # shorter than `format_expiry`: a line has counts, too
         parts.append(

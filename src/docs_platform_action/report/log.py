@@ -189,13 +189,11 @@ class Log:
         self._note(job, f"Restarting the download: {reason}.")
 
     def downloaded(self, job: Job) -> None:
-        downloaded = job.delivered.downloaded
-        assert downloaded is not None  # noqa: S101  # for the type checker: it is set before the event
+        archive = job.delivered.archive
+        assert archive is not None  # noqa: S101  # for the type checker: it is set before the event
         duration = format_seconds(self._clock.monotonic() - job.phases[-1].began_at)
-        digest = format_digest(downloaded.sha256)
-        self._note(
-            job, f"Downloaded {format_bytes(downloaded.size)} in {duration}, SHA-256 {digest}"
-        )
+        digest = format_digest(archive.sha256)
+        self._note(job, f"Downloaded {format_bytes(archive.size)} in {duration}, SHA-256 {digest}")
 
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:
         self._shown[job].unpacked_files, self._shown[job].unpacked_bytes = files, size

@@ -226,7 +226,7 @@ class Summary:
 
     def _rows(self, job: Job, duration_seconds: float | None) -> Iterator[tuple[str, str]]:
         """Yield the rows of all modes. Unknown values are empty."""
-        show, delivered, downloaded = self._show, job.delivered, job.delivered.downloaded
+        show, delivered, archive = self._show, job.delivered, job.delivered.archive
         result = job.result(self.monotonic)
         for name, key in (("Repository", "repository"), ("Branch", "ref"), ("Model", "model")):
             yield name, show(str(result[key] or ""))
@@ -245,8 +245,8 @@ class Summary:
             yield "Bundle link", ", ".join(filter(None, (host, self._expiry(job))))
         yield (
             "Bundle",
-            f"{format_bytes(downloaded.size)}, SHA-256 `{downloaded.sha256}`"
-            if downloaded is not None
+            f"{format_bytes(archive.size)}, SHA-256 `{archive.sha256}`"
+            if archive is not None
             else "",
         )
         yield "Archive" if job.is_bundle_file else "Saved as", show(delivered.bundle_path)
@@ -326,7 +326,7 @@ class Summary:
         return f" Starts refused for lack of room: {count:,}." if count else ""
 
     def _row(self, job: Job, *, is_explained: bool, counted: bool, compared: bool) -> str:
-        downloaded = job.delivered.downloaded
+        archive = job.delivered.archive
         pages = "" if job.page_count is None else f"{job.page_count:,}"
         cells = (
             self._show(job.domain, max_length=_MAX_NAME_LENGTH),
@@ -338,7 +338,7 @@ class Summary:
                 else []
             ),
             # a narrow column would break the line at the space
-            "" if downloaded is None else format_bytes(downloaded.size).replace(" ", "&nbsp;"),
+            "" if archive is None else format_bytes(archive.size).replace(" ", "&nbsp;"),
             "" if job.began_at is None else format_clock(job.duration_seconds(self.monotonic)),
             self._expiry(job)
             if job.failure is None

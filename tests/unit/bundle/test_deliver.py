@@ -27,14 +27,14 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.inputs.settings import DeliverySettings, MaxRemoved, OutputPath
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
-from docs_platform_action.models import Bundle
+from docs_platform_action.models import BundleLink
 from docs_platform_action.ownership import Owner
 from tests.archives import SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree
 from tests.unit.fakes import Answer, FakeTransport, RecordedEvents, context, http_client
 from tests.virtual_time import NOON, VirtualClock
 
-LINK: Final = Bundle(url="https://s.example.com/b?sig=1", expires=NOON + timedelta(hours=1))
+LINK: Final = BundleLink(url="https://s.example.com/b?sig=1", expires=NOON + timedelta(hours=1))
 SHORT: Final = replace(LINK, expires=NOON + timedelta(seconds=59))
 FRESH: Final = replace(LINK, url="https://s.example.com/b?sig=2")
 TAR, ZIP = gzip.compress(tar(SMALL_SITE), compresslevel=0), zipped(SMALL_SITE)
@@ -65,13 +65,16 @@ class Delivered:
     """A delivery to a workspace, with an API that makes these links."""
 
     def __init__(
-        self, workspace: Path, *answers: Answer, links: tuple[Bundle | ActionError, ...] = (FRESH,)
+        self,
+        workspace: Path,
+        *answers: Answer,
+        links: tuple[BundleLink | ActionError, ...] = (FRESH,),
     ) -> None:
         self.workspace, self.clock, self.events = workspace, VirtualClock(), RecordedEvents()
         self.job = Job(mode="export", domain="docs.example.com", job_id="se_1", link=LINK)
         made = iter(links)
 
-        def make_link(_job: Job) -> Bundle:
+        def make_link(_job: Job) -> BundleLink:
             if isinstance(found := next(made), ActionError):
                 raise found
             return found
@@ -110,7 +113,7 @@ def test_what_is_asked_for_is_delivered_and_recorded(
     assert (delivered.bundle_path, delivered.site_path, delivered.values_file) == tuple(
         map(names.get, ALL)
     )
-    assert (delivered.downloaded is not None) == bool({"bundle_path", "site_path"} & {*names})
+    assert (delivered.archive is not None) == bool({"bundle_path", "site_path"} & {*names})
     assert delivered.site_files == (3 if "site_path" in names else None)
     assert {text.rpartition(" ")[2].rstrip("/") for (text,) in found.events.of("noted")} == {
         *names.values()
@@ -200,7 +203,7 @@ def test_if_too_many_pages_are_removed_only_the_changes_are_published(
     )
     assert delivered.site_sha256
     assert delivered.changes is not None
-    assert delivered.downloaded is not None
+    assert delivered.archive is not None
 
 
 def test_too_few_pages_are_found_before_anything_is_compared(tmp_path: Path) -> None:
@@ -336,7 +339,7 @@ def test_a_disk_that_is_too_small_fails_the_run_before_it_is_filled(
 
 
 class TestLink:
-    def run(self, tmp_path: Path, link: Bundle, *links: Bundle | ActionError) -> Delivered:
+    def run(self, tmp_path: Path, link: BundleLink, *links: BundleLink | ActionError) -> Delivered:
         """Write the values of a link; the API makes these new ones, or fails."""
         found = Delivered(tmp_path, answer(TAR), links=links)
         found.job.link = link

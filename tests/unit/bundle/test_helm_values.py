@@ -8,7 +8,7 @@ import yaml
 
 from docs_platform_action.bundle.helm_values import values_text
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle
+from docs_platform_action.models import BundleLink
 from tests.virtual_time import NOON
 
 STRINGS: Final = (
@@ -69,7 +69,7 @@ STRINGS: Final = (
 
 @pytest.mark.parametrize("text", STRINGS)
 def test_every_string_is_read_back(text: str) -> None:
-    job = Job(mode="export", domain=text, job_id=text, link=Bundle(url=text, expires_at=text))
+    job = Job(mode="export", domain=text, job_id=text, link=BundleLink(url=text, expires_at=text))
 
     assert yaml.safe_load(values_text(job, text, NOON)) == {
         "staticExport": {"enabled": True, "bundleUrl": text, "version": text}
@@ -82,7 +82,7 @@ def test_the_comment_says_until_when_the_link_is_valid(minutes: int | None, word
     job = Job(
         mode="export",
         domain="d",
-        link=Bundle(url="https://s.example.com/b", expires_at="x", expires=expires),
+        link=BundleLink(url="https://s.example.com/b", expires_at="x", expires=expires),
     )
 
     assert word in values_text(job, None, NOON).split("staticExport")[0]

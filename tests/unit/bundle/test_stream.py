@@ -12,7 +12,7 @@ import pytest
 from docs_platform_action.bundle.stream import BundleStream, ResumeError
 from docs_platform_action.errors import DownloadFailed
 from docs_platform_action.job import Job
-from docs_platform_action.models import Bundle
+from docs_platform_action.models import BundleLink
 from tests.unit.fakes import Answer, FakeTransport, RecordedEvents, context, http_client
 from tests.virtual_time import VirtualClock
 
@@ -66,11 +66,11 @@ class Download:
     ) -> None:
         self.clock, self.events, self.links = VirtualClock(), RecordedEvents(), 0
         self.storage = FakeTransport(*answers, clock=self.clock)
-        self.job = Job(mode="export", link=Bundle(url=LINK))
+        self.job = Job(mode="export", link=BundleLink(url=LINK))
 
-        def make_link(_job: Job) -> Bundle:
+        def make_link(_job: Job) -> BundleLink:
             self.links += 1
-            return Bundle(url=links(self.links))
+            return BundleLink(url=links(self.links))
 
         api = SimpleNamespace(make_link=make_link, outage_tolerance_seconds=tolerance)
         parts = context(
@@ -186,7 +186,7 @@ def test_a_rejected_link_is_replaced_before_each_further_attempt_and_the_job_has
     download.stream.drain()
 
     assert download.links == 2
-    assert download.job.link == Bundle(url=f"{LINK}&n=2")
+    assert download.job.link == BundleLink(url=f"{LINK}&n=2")
     assert download.events.names.count("link_made") == 2
 
 

@@ -31,7 +31,7 @@ from docs_platform_action.jobs.runner import (
     Runner,
     job_of,
 )
-from docs_platform_action.models import Bundle, ExportJob
+from docs_platform_action.models import BundleLink, ExportJob
 from docs_platform_action.signals import ABORT_GRACE_SECONDS
 from tests.unit.fakes import context
 from tests.virtual_time import NOON, VirtualClock
@@ -97,10 +97,10 @@ class Run:
         self._happen("read", job)
         return ExportJob(status="completed")
 
-    def make_link(self, job: Job) -> Bundle:
+    def make_link(self, job: Job) -> BundleLink:
         name = self._happen("bundle" if job.link is None else "renew", job)
         seconds = self.links.get(name, 3600)
-        return Bundle(
+        return BundleLink(
             url=name,
             expires=None if seconds is None else self.clock.now() + timedelta(seconds=seconds),
         )
@@ -258,7 +258,7 @@ def run_with_links(
         errors={last: JobFailed("failed"), **errors},
     )
     run.links = {f"bundle {job.domain}": valid for job, valid in zip(run.jobs, links, strict=False)}
-    run.jobs[-1].link = Bundle(url="of the failed job", expires=NOON)
+    run.jobs[-1].link = BundleLink(url="of the failed job", expires=NOON)
     return run
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from docs_platform_action.errors import ActionError
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
-from docs_platform_action.models import API, Bundle, ExportJob
+from docs_platform_action.models import API, BundleLink, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.log import LINE_SECONDS, MAX_STATUSES, Log
 from tests.virtual_time import BEGINNING, VirtualClock
@@ -109,7 +109,7 @@ def test_nothing_is_logged_after_the_end() -> None:
 
 @pytest.mark.parametrize("event", ["link_made", "storage_responded"])
 def test_a_link_is_shown_without_its_query(event: str) -> None:
-    job = logged(link=Bundle(url=LINK), debugging=True)
+    job = logged(link=BundleLink(url=LINK), debugging=True)
 
     if event == "storage_responded":
         getattr(job.log, event)(job.jobs[0], LINK, status=200, requested=None, request_id=None)

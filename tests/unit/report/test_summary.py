@@ -21,7 +21,7 @@ from docs_platform_action.errors import (
     TooManyRemoved,
 )
 from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Delivered, Job, Phase
-from docs_platform_action.models import Bundle, Downloaded, ExportJob
+from docs_platform_action.models import Archive, BundleLink, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, Summary, write_summary
 from tests.commands import commands_in
@@ -30,7 +30,7 @@ from tests.unit.report.test_console import Log
 from tests.virtual_time import NOON
 
 URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
-LINK = Bundle(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1))
+LINK = BundleLink(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1))
 NOW = 5000.0
 """Noon on the monotonic clock."""
 
@@ -79,7 +79,7 @@ def good(
         "status": ExportJob.COMPLETED,
         "page_count": 1412,
         "link": LINK,
-        "downloaded": Downloaded(size=40_000_000, sha256="9b1c" * 16),
+        "archive": Archive(size=40_000_000, sha256="9b1c" * 16),
         "started_at": 0.0,
         "began_at": began,
         "ended_at": steps[-1].ended_at,
@@ -170,7 +170,7 @@ class TestOneJob:
     def test_its_phases_are_in_the_row_of_its_duration(
         self, steps: list[Phase], shown: str
     ) -> None:
-        assert rows(good(phases=steps, downloaded=None))["Duration"] == shown
+        assert rows(good(phases=steps, archive=None))["Duration"] == shown
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ class TestOneJob:
         ([good(), cancelled()], "🚫"),
         ([good(), Job(mode="export", domain="d")], "🚫"),
         ([good(), good(link=None)], "⏳"),
-        ([good(), good(link=Bundle(url=URL, expires=NOON))], "⚠️"),
-        ([good(link=Bundle(url=URL, expires=NOON + timedelta(seconds=1)))], "✅"),
+        ([good(), good(link=BundleLink(url=URL, expires=NOON))], "⚠️"),
+        ([good(link=BundleLink(url=URL, expires=NOON + timedelta(seconds=1)))], "✅"),
     ],
 )
 def test_the_headlines_icon_is_that_of_the_worst_result(jobs: Sequence[Job], icon: str) -> None:
