@@ -18,9 +18,8 @@ def open_archive(source: OutputPath) -> io.BufferedReader:
     try:
         return source.path.open("rb")
     except OSError as error:
-        advice = DISK_FAULTY
-        if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
-            advice = FILE_REPLACED
+        is_replaced = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
+        advice = FILE_REPLACED if is_replaced else DISK_FAULTY
         raise _unreadable(source.name, error, advice) from error
 
 
@@ -29,7 +28,8 @@ class BundleFile(io.RawIOBase):
 
     Closing it closes the file.
 
-    `verify` and `drain` raise `InvalidBundle` if the SHA-256 is not the given one: the file may be written to between them.
+    `verify` and `drain` raise `InvalidBundle` if the SHA-256 is not the given one: the file may be
+    written to between them.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class BundleFile(io.RawIOBase):
         self._expected = sha256
         self._cancellation = cancellation
         self._sha256 = hashlib.sha256()
-        self.size = os.fstat(self._file.fileno()).st_size
+        self.size = os.fstat(file.fileno()).st_size
 
     def verify(self) -> Archive:
         """Read the whole file, return what it is, and go back to its first byte."""
@@ -64,21 +64,28 @@ class BundleFile(io.RawIOBase):
         return chunk
 
     def peek(self) -> bytes:
-        """Return the first `START_BYTES`, fewer only if the bundle is smaller. They are read again later."""
+        """Return the first `START_BYTES`, fewer only if the bundle is smaller.
+
+        They are read again later.
+        """
         return self._file.peek(START_BYTES)[:START_BYTES]
 
     def drain(self) -> Archive:
         """Read the rest, and return what all of it is."""
         while self.read():
             pass
-        if (found := self._sha256.hexdigest()) != self._expected:
+        found = self._sha256.hexdigest()
+        if found != self._expected:
             raise InvalidBundle(
                 "the archive does not match `bundle-sha256`",
                 details=(
                     f"SHA-256 of {quoted(self._name)}: {found}.",
                     f"Expected: {self._expected}.",
                 ),
-                cause="The archive was replaced or changed, or `bundle-sha256` belongs to another one.",
+                cause=(
+                    "The archive was replaced or changed, "
+                    "or `bundle-sha256` belongs to another one."
+                ),
                 remedy="Take the archive and its SHA-256 from the same run. Nothing was unpacked.",
             )
         return Archive(size=self._file.tell(), sha256=found)

@@ -1,6 +1,7 @@
 """Requests to the object storage for a bundle link, its redirects, and the responses.
 
-No request carries the admin key: storages refuse it beside a link's signature (source: AWS, Google and Azure, signed URLs).
+No request carries the admin key: storages refuse it beside a link's signature (source: AWS, Google
+and Azure, signed URLs).
 """
 
 import contextlib
@@ -24,68 +25,84 @@ from ..models import UNUSABLE, is_bundle_url
 from ..text import netloc_of, without_query
 
 IDLE_SECONDS: Final = 30.0  # a connection without a byte for this long counts as broken
-HEAD_SECONDS: Final = (
-    60.0  # until a response begins, redirects included, and until an error response ends
-)
+# until a response begins, redirects included, and until an error response ends
+HEAD_SECONDS: Final = 60.0
 MAX_REDIRECTS: Final = 5
 MAX_ERROR_BYTES: Final = 16 * 1024
 
 
 def validator_of(response: Response) -> str | None:
-    """Return what may be sent as `If-Range`: the strong ETag or, only without any ETag, a strong date (RFC 9110, 13.1.5)."""
-    etag, modified = response.headers.get("ETag", ""), response.headers.get("Last-Modified", "")
-    if etag:
-        return etag if re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) else None
-    modified_at, sent_at = http_date(modified), http_date(response.headers.get("Date", ""))
-    # a date is strong if the bundle was not replaced within the same second (section 8.8.2.2)
-    is_strong = (
-        modified_at is not None
-        and sent_at is not None
-        and sent_at - modified_at >= timedelta(seconds=1)
-    )
-    return modified if is_strong else None
+    """Return what may be sent as `If-Range` (RFC 9110, section 13.1.5).
+
+    It is the strong ETag or, only without any ETag, a strong date.
+    """
+    etag = response.headers.get("ETag", "")
+    if not etag:
+        return _strong_date_of(response)
+    is_strong = re.fullmatch(r'"[\x21\x23-\x7e]+"', etag)
+    return etag if is_strong else None
+
+
+def _strong_date_of(response: Response) -> str | None:
+    modified = response.headers.get("Last-Modified", "")
+    modified_at = http_date(modified)
+    sent_at = http_date(response.headers.get("Date", ""))
+    if modified_at is None or sent_at is None:
+        return None
+    # within the same second, the bundle may have been replaced (section 8.8.2.2)
+    if sent_at - modified_at < timedelta(seconds=1):
+        return None
+    return modified
 
 
 def error_text(response: Response) -> str:
-    """Return the status of an error response, with the code and the message of the storage's XML."""
-    text = b""
+    """Return the status of an error response, with the code and message in the storage's XML."""
+    body = b""
     with contextlib.suppress(NetworkError):  # the status is enough
-        text = response.read(MAX_ERROR_BYTES)
-    body = text.decode("utf-8", "replace")
-    found = [re.search(rf"<{name}>([^<]{{1,200}})</{name}>", body) for name in ("Code", "Message")]
-    reason = ": ".join(match[1] for match in found if match)
-    return f"{response.status} ({reason})" if reason else str(response.status)
+        body = response.read(MAX_ERROR_BYTES)
+    text = body.decode("utf-8", "replace")
+    reasons = []
+    for name in ("Code", "Message"):
+        element = re.search(rf"<{name}>([^<]{{1,200}})</{name}>", text)
+        if element is not None:
+            reasons.append(element[1])
+    if not reasons:
+        return str(response.status)
+    return f"{response.status} ({': '.join(reasons)})"
 
 
 @contextlib.contextmanager
 def request_bundle(
     url: str, headers: Mapping[str, str], context: Context, *, within_seconds: float
 ) -> Iterator[tuple[Response, str]]:
-    """Request a link, follow redirects to https or to this machine, and yield the response, which must begin within the seconds.
+    """Request a link, follow redirects to https or to this machine, and yield the response.
 
-    The second value is its address without query. Raises `DownloadFailed` for what a retry cannot change, and, also while the
-    response's `pieces` are read, `Cancelled` and `NetworkError`.
+    It must begin within the seconds. The second value is its address without query.
+
+    Raises `DownloadFailed` for what a retry cannot change. Raises `Cancelled` and `NetworkError`,
+    also while the response's `pieces` are read.
     """
+    headers = {"Accept": "*/*", **headers}
     timeouts = Timeouts(idle_seconds=IDLE_SECONDS, total_seconds=min(within_seconds, HEAD_SECONDS))
     for _ in range(MAX_REDIRECTS + 1):
-        request, sent_headers = Request(method="GET", url=url), {"Accept": "*/*", **headers}
+        request = Request(method="GET", url=url)
         try:
-            with context.client.send(request, timeouts, headers=sent_headers) as response:
+            with context.client.send(request, timeouts, headers=headers) as response:
                 if response.status not in REDIRECT_STATI:
                     yield response, address_of(url)
                     return
                 url = _redirected(url, response)
                 timeouts = replace(timeouts, total_seconds=response.exchange.remaining_seconds)
         except UnusableServerError as error:
-            raise error.failure(
-                DownloadFailed,
-                f"the storage at {netloc_of(url)}",
-                "the link, which the platform makes",
-            ) from error
+            storage = f"the storage at {netloc_of(url)}"
+            address = "the link, which the platform makes"
+            raise error.failure(DownloadFailed, storage, address) from error
         context.client.redactor.add_link(url)
-    loop = "The storage, or a gateway in front of it, redirects in a loop."
-    summary = f"the storage redirects more than {MAX_REDIRECTS} times"
-    raise DownloadFailed(summary, cause=loop, remedy="Report it to the platform.")
+    raise DownloadFailed(
+        f"the storage redirects more than {MAX_REDIRECTS} times",
+        cause="The storage, or a gateway in front of it, redirects in a loop.",
+        remedy="Report it to the platform.",
+    )
 
 
 def address_of(link: str) -> str:
@@ -94,24 +111,35 @@ def address_of(link: str) -> str:
 
 
 def _redirected(url: str, response: Response) -> str:
-    location = response.headers.get("Location", "")
-    with contextlib.suppress(
-        UnicodeError
-    ):  # http.client decodes headers as Latin-1; most servers write UTF-8
-        location = location.encode("latin-1").decode()
+    """Return where a redirect leads. Raises `DownloadFailed` if it must not be followed."""
     try:
-        # only for relative addresses: `urljoin` changes absolute ones, and drops some control characters
-        location = location.replace(" ", "%20") if not UNUSABLE.search(location) else ""
-        target = location if urlsplit(location).scheme or not location else urljoin(url, location)
+        target = _target_of(url, response)
         host = netloc_of(target)
     except ValueError:
-        target = host = ""
-    if not is_bundle_url(target):
-        raise DownloadFailed(
-            f"the storage redirects to {host or 'an unreadable address'} ({response.status}), which is not an https address",
-            details=(f"The storage returned {error_text(response)}.",),
-            cause="The storage is misconfigured, or something intercepts the runner's requests.",
-            remedy="Report it to the platform, or to the operator of this runner's network.",
-            request_id=request_id_of(response.headers),
-        )
-    return target
+        target = ""
+        host = ""
+    if is_bundle_url(target):
+        return target
+    where = host or "an unreadable address"
+    raise DownloadFailed(
+        f"the storage redirects to {where} ({response.status}), which is not an https address",
+        details=(f"The storage returned {error_text(response)}.",),
+        cause="The storage is misconfigured, or something intercepts the runner's requests.",
+        remedy="Report it to the platform, or to the operator of this runner's network.",
+        request_id=request_id_of(response.headers),
+    )
+
+
+def _target_of(url: str, response: Response) -> str:
+    """Return the address in a redirect. Raises `ValueError` if it cannot be read."""
+    location = response.headers.get("Location", "")
+    # http.client decodes headers as Latin-1; most servers write UTF-8
+    with contextlib.suppress(UnicodeError):
+        location = location.encode("latin-1").decode()
+    # `urljoin` drops some control characters
+    if not location or UNUSABLE.search(location):
+        raise ValueError("the address is missing, or has control characters")
+    location = location.replace(" ", "%20")
+    if urlsplit(location).scheme:
+        return location  # `urljoin` changes absolute addresses
+    return urljoin(url, location)

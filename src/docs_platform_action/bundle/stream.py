@@ -1,10 +1,14 @@
-"""The bundle as one stream of bytes: resumed after a broken connection, from a new link when the first one has expired."""
+"""The bundle as one stream of bytes.
+
+It is resumed after a broken connection, from a new link when the first one has expired.
+"""
 
 import hashlib
 import io
 import itertools
 import re
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Final
 
 from ..context import Context
@@ -28,19 +32,21 @@ from .faults import (
 from .staging import Staged
 from .storage import address_of, error_text, request_bundle, validator_of
 
-MAX_BUNDLE_BYTES: Final = (
-    50 * 1024**3
-)  # of a bundle of unknown size; GitHub's standard runners have no space for more
+# for a bundle of unknown size; GitHub's standard runners have no space for more
+MAX_BUNDLE_BYTES: Final = 50 * 1024**3
 MIN_PROGRESS_BYTES: Final = 64 * 1024  # new bytes that end an outage
 SLOW_SECONDS: Final = 60.0  # a connection that makes less progress in this time counts as broken
 INCOMPLETE: Final = "the bundle could not be downloaded completely"
-_LINK_REFUSED: Final = frozenset(
-    {400, 401, 403, 404, 410}
-)  # expired or gone (source: AWS, Google and Azure documentation)
+
+# the link has expired, or the bundle is gone (source: AWS, Google and Azure documentation)
+_LINK_REFUSED: Final = frozenset({400, 401, 403, 404, 410})
 
 
 class ResumeError(DownloadFailed):
-    """The rest of the bundle cannot be received, so the download must begin again. `reason` is a clause."""
+    """The rest of the bundle cannot be received, so the download must begin again.
+
+    `reason` is a clause.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -51,42 +57,58 @@ class ResumeError(DownloadFailed):
         self.reason = reason
 
 
-class BundleStream(io.RawIOBase):
-    """The bundle of a job that has a link, from its first byte to its last. `archive` gets the same bytes.
+@dataclass(frozen=True, kw_only=True)
+class _Identity:
+    """What all responses with parts of one bundle have in common.
 
-    Whatever reads it raises `ResumeError`, `DownloadFailed`, `Cancelled` and the errors of `AdminApi.make_link`.
+    A validator is of one bundle, address and coding (RFC 9110, sections 8.8.2, 8.8.3 and 15.3.7.3).
+    """
+
+    validator: str  # sent as `If-Range`
+    link: str  # without its query
+    address: str  # where its redirects lead, without the query
+    coding: str
+
+
+class BundleStream(io.RawIOBase):
+    """The bundle of a job that has a link, from its first byte to its last.
+
+    `archive` gets the same bytes. Whatever reads the stream raises `ResumeError`, `DownloadFailed`,
+    `Cancelled` and the errors of `AdminApi.make_link`.
     """
 
     def __init__(self, job: Job, context: Context, archive: Staged | None = None) -> None:
         self.size: int | None = None  # if the storage has announced it
         self.received = 0
-        self._job, self._context, self._events, self._archive = (
-            job,
-            context,
-            context.events,
-            archive,
-        )
+        self._job = job
+        self._context = context
+        self._events = context.events
+        self._archive = archive
         self._sha256 = hashlib.sha256()
-        self._identity: tuple[str, ...] | None = None
+        self._identity: _Identity | None = None  # `None` if the download cannot be resumed
         self._connection = ExitStack()
         self._response: Response | None = None  # the current one
-        self._rest = memoryview(b"")
+        self._unread = memoryview(b"")  # of the last piece
         self._needs_link = False
         self._next_progress_at = MIN_PROGRESS_BYTES
-        self._begin_retries()
+        self._reset_retries()
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
         """Return between one and `size` bytes; none only at the end."""
-        if not self._rest:
-            self._rest = memoryview(self._next_piece())
-        chunk, self._rest = self._rest[:size], self._rest[size:]
-        return bytes(chunk)
+        if not self._unread:
+            self._unread = memoryview(self._next_piece())
+        chunk = bytes(self._unread[:size])
+        self._unread = self._unread[size:]
+        return chunk
 
     def peek(self) -> bytes:
-        """Return the first `START_BYTES`, fewer only if the bundle is smaller. They are read again later."""
+        """Return the first `START_BYTES`, fewer only if the bundle is smaller.
+
+        They are read again later.
+        """
         if not self.received:
-            self._rest = memoryview(self._next_piece())
-        return bytes(self._rest[:START_BYTES])
+            self._unread = memoryview(self._next_piece())
+        return bytes(self._unread[:START_BYTES])
 
     def drain(self) -> Archive:
         """Read the rest, and return what all of it is."""
@@ -101,15 +123,13 @@ class BundleStream(io.RawIOBase):
         super().close()
 
     def _next_piece(self) -> bytes:
+        """Return the next bytes, after as many attempts as it takes; none only at the end."""
         while self.size is None or self.received < self.size:
             try:
-                return self._take(self._response or self._connect())
+                response = self._response or self._connect()
+                return self._receive(response)
             except NetworkError as error:
-                advice = error.advice_for("the link, which the platform makes")
-                advice = advice or (
-                    STORAGE_UNAVAILABLE if error.maybe_processed else STORAGE_UNREACHABLE
-                )
-                failure = TransientError(f"{error.message}{self._progress()}", advice=advice)
+                failure = self._transient_error(error)
             except TransientError as error:
                 failure = error
             self._disconnect()
@@ -117,25 +137,11 @@ class BundleStream(io.RawIOBase):
             self._context.clock.sleep(self._retry.begins_at() - self._context.clock.monotonic())
         return b""
 
-    def _progress(self) -> str:
-        of_all = f" of {format_bytes(self.size)}" if self.size is not None else ""
-        return f", after {format_bytes(self.received)}{of_all}" if self.received else ""
-
-    def _take(self, response: Response) -> bytes:
+    def _receive(self, response: Response) -> bytes:
         """Return the next piece of the response, an empty one at the end of the bundle."""
         piece = next(response.pieces, b"")
         self._context.clock.cancellation.check()
-        max_bytes = MAX_BUNDLE_BYTES if self.size is None else self.size
-        if self.received + len(piece) > max_bytes:
-            raise DownloadFailed(
-                f"the storage sent more than the {max_bytes:,} bytes that the bundle may have",
-                **BUNDLE_CHANGED,
-            )
-        if not piece and self.size is not None:  # the storage sent fewer bytes than were requested
-            raise TransientError(
-                f"The storage ended the response too early{self._progress()}",
-                advice=STORAGE_UNAVAILABLE,
-            )
+        self._check_length(piece)
         self.received += len(piece)
         self._sha256.update(piece)
         if self._archive is not None:
@@ -147,157 +153,224 @@ class BundleStream(io.RawIOBase):
         self._events.download_progressed(self._job, self.received, self.size)
         return piece
 
+    def _check_length(self, piece: bytes) -> None:
+        """Check that the bundle does not end too early, or continue beyond its size."""
+        if not piece and self.size is not None:
+            raise TransientError(
+                f"The storage ended the response too early{self._progress()}",
+                advice=STORAGE_UNAVAILABLE,
+            )
+        max_bytes = MAX_BUNDLE_BYTES if self.size is None else self.size
+        if self.received + len(piece) > max_bytes:
+            raise DownloadFailed(
+                f"the storage sent more than the {max_bytes:,} bytes that the bundle may have",
+                **BUNDLE_CHANGED,
+            )
+
     def _connect(self) -> Response:
         """Request the missing bytes, and return the response that has them."""
-        if self._needs_link:
-            self._job.link = self._context.api.make_link(self._job)
-            self._events.link_made(self._job)
-            self._needs_link = False
-        assert self._job.link is not None  # noqa: S101  # a job with a bundle to download has a link; for the type checker
-        url = self._job.link.url
-        headers = self._range_headers(address_of(url)) if self.received else {}
+        url = self._current_url()
+        link = address_of(url)
+        headers = self._range_headers(link)
         within_seconds = self._retry.attempt_seconds(self._context.clock.monotonic())
-        response, address = self._connection.enter_context(
-            request_bundle(url, headers, self._context, within_seconds=within_seconds)
-        )
-        link, status, request_id = address_of(url), response.status, request_id_of(response.headers)
+        attempt = request_bundle(url, headers, self._context, within_seconds=within_seconds)
+        response, address = self._connection.enter_context(attempt)
         self._events.storage_responded(
-            self._job, link, status=status, requested=headers.get("Range"), request_id=request_id
+            self._job,
+            link,
+            status=response.status,
+            requested=headers.get("Range"),
+            request_id=request_id_of(response.headers),
         )
         identity = _identity_of(response, link, address)
-        if status == 200:
+        if response.status == 200:
             self._begin(response, identity)
-        elif status == 206:
+        elif response.status == 206:
             self._resume(response, identity)
         else:
+            self._needs_link = response.status in _LINK_REFUSED
             raise self._error_of(response)
         response.exchange.remaining_seconds = SLOW_SECONDS
         self._response = response
         return response
 
+    def _current_url(self) -> str:
+        """Return the job's link, or a new one if the storage has rejected it."""
+        link = self._job.link
+        if link is None or self._needs_link:
+            link = self._context.api.make_link(self._job)
+            self._job.link = link
+            self._events.link_made(self._job)
+            self._needs_link = False
+        return link.url
+
     def _range_headers(self, link: str) -> dict[str, str]:
+        """Return the headers that request the rest of the same bundle, if a part is received."""
+        if not self.received:
+            return {}
         if self._identity is None:
             raise ResumeError(
                 "the storage sent neither a strong ETag nor a date that can serve as one"
             )
-        validator, known_link, *_ = self._identity
-        if link != known_link:
+        if link != self._identity.link:
             raise ResumeError("the new link leads to another address")
-        return {"Range": f"bytes={self.received}-", "If-Range": validator}
+        return {"Range": f"bytes={self.received}-", "If-Range": self._identity.validator}
 
-    def _begin(self, response: Response, identity: tuple[str, ...] | None) -> None:
-        """Check that a response has the whole bundle."""
-        start = b""
-        while len(start) < START_BYTES and (piece := next(response.pieces, b"")):
-            start += piece
+    def _begin(self, response: Response, identity: _Identity | None) -> None:
+        """Begin the bundle with a response that has all of it."""
+        start = _peek_start(response)
         if not is_archive(start):
-            found = {
-                name: response.headers.get(name) for name in ("Content-Type", "Content-Encoding")
-            }
-            suffix = "".join(f", {name} {value}" for name, value in found.items() if value)
             message = (
-                f"The storage's response is not a bundle: it {describe_content(start)}{suffix}"
+                f"The storage's response is not a bundle: it {describe_content(start)}"
+                f"{_content_headers(response)}"
             )
             raise TransientError(message, advice=LINK_INTERCEPTED)
+        if self.received and identity == self._identity:
+            raise ResumeError("the storage does not resume downloads")
         if self.received:
-            is_same = identity == self._identity
-            raise ResumeError(
-                "the storage does not resume downloads"
-                if is_same
-                else "the bundle may have been replaced"
-            )
-        self.size, self._identity = response.length, identity
-        response.pieces = itertools.chain([start], response.pieces)
+            raise ResumeError("the bundle may have been replaced")
+        self.size = response.length
+        self._identity = identity
 
-    def _resume(self, response: Response, identity: tuple[str, ...] | None) -> None:
-        """Check that a response has the rest of the same bundle (RFC 9110, section 14.4)."""
-        content_range = response.headers.get("Content-Range", "")
-        found = re.fullmatch(
-            rf"bytes {self.received}-[0-9]{{1,18}}/([0-9]{{1,18}}|\*)", content_range
-        )
-        size = int(found[1]) if found is not None and found[1] != "*" else self.size
-        is_rest = (
-            found is not None
-            and size is not None
-            and size > self.received
-            and self.size in {None, size}
-        )
-        if identity is None or identity != self._identity or not is_rest:
+    def _resume(self, response: Response, identity: _Identity | None) -> None:
+        """Check that a response has the rest of the same bundle."""
+        is_same = identity is not None and identity == self._identity
+        size = self._complete_length(response.headers.get("Content-Range", ""))
+        if not is_same or size is None:
             raise ResumeError("the storage sent something else than the rest of the same bundle")
         self.size = size
 
-    def _error_of(self, response: Response) -> Exception:
-        reason, request_id = error_text(response), request_id_of(response.headers)
+    def _complete_length(self, content_range: str) -> int | None:
+        """Return the bundle's size, if the range is the rest of it (RFC 9110, section 14.4)."""
+        found = re.fullmatch(
+            rf"bytes {self.received}-[0-9]{{1,18}}/([0-9]{{1,18}}|\*)", content_range
+        )
+        if found is None:
+            return None
+        size = self.size if found[1] == "*" else int(found[1])
+        if size is None or size <= self.received:
+            return None
+        if self.size is not None and size != self.size:
+            return None
+        return size
+
+    def _transient_error(self, error: NetworkError) -> TransientError:
+        advice = error.advice_for("the link, which the platform makes")
+        if advice is None:
+            advice = STORAGE_UNAVAILABLE if error.maybe_processed else STORAGE_UNREACHABLE
+        return TransientError(f"{error.message}{self._progress()}", advice=advice)
+
+    def _error_of(self, response: Response) -> DownloadFailed | TransientError:
+        """Return the error for a response that has no part of the bundle."""
+        reason = error_text(response)
+        request_id = request_id_of(response.headers)
         if response.status in _LINK_REFUSED:
-            self._needs_link = True
-            advice = BUNDLE_GONE if response.status in {404, 410} else STORAGE_REFUSED
             return TransientError(
-                f"The storage rejected the link with {reason}", advice=advice, request_id=request_id
+                f"The storage rejected the link with {reason}",
+                advice=BUNDLE_GONE if response.status in {404, 410} else STORAGE_REFUSED,
+                request_id=request_id,
             )
-        if 400 <= response.status < 500 and response.status not in TEMPORARY_STATUSES:
-            if self.received:
-                return ResumeError("the storage refuses to resume the download")
-            details = (f"The storage returned {reason}.",)
+        is_final = 400 <= response.status < 500 and response.status not in TEMPORARY_STATUSES
+        if is_final and self.received:
+            return ResumeError("the storage refuses to resume the download")
+        if is_final:
             return DownloadFailed(
                 f"the storage returned {response.status}",
-                details=details,
+                details=(f"The storage returned {reason}.",),
                 request_id=request_id,
                 **STORAGE_REFUSED,
             )
+        retry_after_seconds = read_retry_after(response.headers, self._context.clock.now())
         return TransientError(
             f"The storage returned {reason}{self._progress()}",
             advice=STORAGE_UNAVAILABLE,
-            retry_after_seconds=read_retry_after(response.headers, self._context.clock.now())
-            or 0.0,
+            retry_after_seconds=retry_after_seconds or 0.0,
             request_id=request_id,
         )
+
+    def _progress(self) -> str:
+        """Return after how many bytes an error occurred, as the end of its message."""
+        if not self.received:
+            return ""
+        received = format_bytes(self.received)
+        if self.size is None:
+            return f", after {received}"
+        return f", after {received} of {format_bytes(self.size)}"
 
     def _disconnect(self) -> None:
         self._response = None
         self._connection.close()
 
-    def _begin_retries(self) -> None:
-        self._progressed_at, self._pauses = self._context.clock.monotonic(), backoff_pauses()
+    def _reset_retries(self) -> None:
+        self._progressed_at = self._context.clock.monotonic()
+        self._pauses = backoff_pauses()
         self._retry = Retry(
             tolerance_seconds=self._context.api.outage_tolerance_seconds,
             next_attempt_at=self._progressed_at,
         )
 
     def _record_failure(self, error: TransientError) -> None:
-        """Raise `DownloadFailed` if there is no further attempt."""
-        now, is_first = self._context.clock.monotonic(), self._retry.error is None
+        """Schedule the next attempt. Raises `DownloadFailed` if there is none."""
+        now = self._context.clock.monotonic()
+        is_first = self._retry.error is None
+        pause_seconds = next(self._pauses)
         try:
-            self._retry = retry = self._retry.increment(
-                error, now, pause_seconds=next(self._pauses)
-            )
+            self._retry = self._retry.increment(error, now, pause_seconds=pause_seconds)
         except TransientError:
             outage = format_seconds(now - self._progressed_at)
-            details = (f"No successful response for {outage}. Last error: {error.message}.",)
             raise DownloadFailed(
-                INCOMPLETE, details=details, request_id=error.request_id, **error.advice
+                INCOMPLETE,
+                details=(f"No successful response for {outage}. Last error: {error.message}.",),
+                request_id=error.request_id,
+                **error.advice,
             ) from error
         if is_first:
-            budget, pause = retry.last_attempt_at - now, retry.begins_at() - now
             self._events.retrying(
-                self._job, STORAGE, error.message, budget_seconds=budget, pause_seconds=pause
+                self._job,
+                STORAGE,
+                error.message,
+                budget_seconds=self._retry.last_attempt_at - now,
+                pause_seconds=self._retry.begins_at() - now,
             )
 
     def _record_progress(self) -> None:
+        """End the outage, if there is one. The next one has the whole tolerance again."""
         if self._retry.error is not None:
             after_seconds = self._context.clock.monotonic() - self._progressed_at
             self._events.recovered(self._job, STORAGE, after_seconds=after_seconds)
-        self._begin_retries()
+        self._reset_retries()
 
 
-def _identity_of(response: Response, link: str, address: str) -> tuple[str, ...] | None:
-    """Return what all responses with parts of one bundle have in common, if it can be resumed.
+def _identity_of(response: Response, link: str, address: str) -> _Identity | None:
+    """Return what the response shares with others that have parts of the same bundle.
 
-    A validator is of one bundle, address and coding (RFC 9110, sections 8.8.2, 8.8.3 and 15.3.7.3). What is compressed on the fly
-    has no length, and may be compressed to other bytes the next time.
+    Without it, the download cannot be resumed.
     """
-    validator, coding = validator_of(response), response.headers.get("Content-Encoding", "")
-    return (
-        None
-        if validator is None or (coding and response.length is None)
-        else (validator, link, address, coding)
-    )
+    validator = validator_of(response)
+    coding = response.headers.get("Content-Encoding", "")
+    # it has no length, and may be compressed to other bytes the next time
+    is_compressed_on_the_fly = coding != "" and response.length is None
+    if validator is None or is_compressed_on_the_fly:
+        return None
+    return _Identity(validator=validator, link=link, address=address, coding=coding)
+
+
+def _peek_start(response: Response) -> bytes:
+    """Return at least the first `START_BYTES`, fewer only at the end. They stay in the `pieces`."""
+    start = b""
+    for piece in response.pieces:
+        start += piece
+        if len(start) >= START_BYTES:
+            break
+    response.pieces = itertools.chain([start], response.pieces)
+    return start
+
+
+def _content_headers(response: Response) -> str:
+    """Return what the response says about its content, as the end of a message."""
+    described = ""
+    for name in ("Content-Type", "Content-Encoding"):
+        value = response.headers.get(name)
+        if value:
+            described += f", {name} {value}"
+    return described
