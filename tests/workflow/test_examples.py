@@ -537,15 +537,10 @@ def test_helm_reads_every_string_of_a_values_file_back_unchanged(
     examples_image: str, tmp_path: Path
 ) -> None:
     for number, value in enumerate(STRINGS):
-        job = Job(
-            mode=Mode.EXPORT,
-            domain=value,
-            job_id=value,
-            link=BundleLink(url=value, expires_at=value),
-        )
-        (tmp_path / f"{number:02}.yaml").write_text(
-            values_text(job, value, datetime.now(UTC)), "utf-8", newline=""
-        )
+        job = Job(mode=Mode.EXPORT, domain=value, job_id=value)
+        link = BundleLink(url=value, expires_at=value)
+        text = values_text(job, link, value, datetime.now(UTC))
+        (tmp_path / f"{number:02}.yaml").write_text(text, "utf-8", newline="")
     render = f"for file in /values/*; do helm template docs {CHART} --values $file; done"
 
     rendered = docker(

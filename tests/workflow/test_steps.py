@@ -35,9 +35,7 @@ def chart_with(template: str) -> dict[str, str]:
         "CHART": "/other",
         "CHART_VERSION": "",
         "TEMPLATE": f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {template}\n",
-        "VALUES": values_text(
-            Job(mode=Mode.EXPORT, link=BundleLink(url=LINK)), None, datetime.now(UTC)
-        ),
+        "VALUES": values_text(Job(mode=Mode.EXPORT), BundleLink(url=LINK), None, datetime.now(UTC)),
         "BUNDLE_URL": LINK,
     }
 

@@ -1,6 +1,7 @@
 """Helm values for a bundle: the file that `helm upgrade --values` reads.
 
-PyYAML writes it: YAML 1.1 and 1.2 escape different characters, but read PyYAML's double-quoted style the same way.
+PyYAML writes it: YAML 1.1 and 1.2 escape different characters, but read PyYAML's double-quoted
+style the same way.
 """
 
 from datetime import datetime
@@ -8,6 +9,7 @@ from datetime import datetime
 import yaml
 
 from ..job import Job
+from ..models import BundleLink
 
 
 class _Text(str):
@@ -15,19 +17,24 @@ class _Text(str):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes `_Text` in double quotes: a plain `2024-06-01` is a date, `1e3` a number and `yes` a boolean."""
+    """Writes `_Text` in double quotes.
+
+    A plain `2024-06-01` is a date, `1e3` a number and `yes` a boolean.
+    """
 
 
-_Dumper.add_representer(
-    _Text,
-    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style='"'),
-)
+def _represent_text(dumper: _Dumper, text: _Text) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style='"')
 
 
-def values_text(job: Job, version: str | None, now: datetime) -> str:
-    """Return a Helm values file in ASCII that enables a static export. Without a `version`, a release keeps its own."""
-    link = job.link
-    assert link is not None  # noqa: S101  # there is a link by now; this tells the type checker
+_Dumper.add_representer(_Text, _represent_text)
+
+
+def values_text(job: Job, link: BundleLink, version: str | None, now: datetime) -> str:
+    """Return a Helm values file in ASCII that enables a static export.
+
+    Without a `version`, a release keeps its own.
+    """
     export: dict[str, object] = {"enabled": True, "bundleUrl": _Text(link.url)}
     if version is not None:
         export["version"] = _Text(version)
@@ -38,16 +45,24 @@ def values_text(job: Job, version: str | None, now: datetime) -> str:
         allow_unicode=False,
         sort_keys=False,
     )
-    site = f" of {job.site}" if job.site is not None else ""
-    until = f"{link.expires:%Y-%m-%d %H:%M:%S} UTC" if link.expires is not None else link.expires_at
-    expiry = (
-        f" The link {'is valid until' if job.link_seconds(now) > 0 else 'expired at'} {until}."
-        if until is not None
-        else ""
-    )
-    comment = (
-        f"Static export{site}, job {job.job_id}.{expiry}",
-        f"To get a new link, run the action with {job.inputs_to_collect}",
-    )
-    lines = [f"# {line.encode('unicode_escape').decode('ascii')}".rstrip() for line in comment]
-    return "\n".join([*lines, values])
+    export_name = "Static export"
+    if job.site is not None:
+        export_name = f"Static export of {job.site}"
+    facts = _comment(f"{export_name}, job {job.job_id}.{_expiry(link, now)}")
+    advice = _comment(f"To get a new link, run the action with {job.inputs_to_collect}")
+    return f"{facts}\n{advice}\n{values}"
+
+
+def _comment(text: str) -> str:
+    escaped = text.encode("unicode_escape").decode("ascii")
+    return f"# {escaped}".rstrip()
+
+
+def _expiry(link: BundleLink, now: datetime) -> str:
+    """Return a sentence about the link's expiry, if the API reported it."""
+    if link.expires is not None:
+        verb = "is valid until" if link.expires > now else "expired at"
+        return f" The link {verb} {link.expires:%Y-%m-%d %H:%M:%S} UTC."
+    if link.expires_at is not None:
+        return f" The link is valid until {link.expires_at}."
+    return ""
