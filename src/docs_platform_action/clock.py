@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from .errors import Cancelled
 
-_CHECK_SECONDS: Final = (
-    0.05  # how often a wait for another thread checks whether the run is cancelled
-)
+# how often a wait for another thread checks whether the run is cancelled
+_CHECK_SECONDS: Final = 0.05
 
 
 class Cancellation:
@@ -26,9 +25,8 @@ class Cancellation:
 
     def check(self) -> None:
         """Raise `Cancelled` once the run is cancelled."""
-        if (
-            self._cancelled.is_set()
-        ):  # much cheaper than `wait(0)`, and called for every chunk of an archive
+        # much cheaper than `wait(0)`, and called for every chunk of an archive
+        if self._cancelled.is_set():
             raise Cancelled("cancelled")
 
     def wait(self, seconds: float) -> None:
@@ -56,12 +54,16 @@ class Clock:
         self.cancellation.wait(seconds)
 
     def wait_for(self, arrivals: "queue.Queue[Any]", seconds: float) -> Any:
-        """Return what another thread puts into a queue. Raises `queue.Empty` after `seconds`, and `Cancelled` after an abort."""
+        """Return what another thread puts into a queue.
+
+        Raises `queue.Empty` after `seconds`, and `Cancelled` after an abort.
+        """
         until = self.monotonic() + seconds
         while not self.cancellation.is_aborted:
             remaining = until - self.monotonic()
+            timeout = min(remaining, _CHECK_SECONDS)
             try:
-                return arrivals.get(timeout=max(min(remaining, _CHECK_SECONDS), 0.0))
+                return arrivals.get(timeout=max(timeout, 0.0))
             except queue.Empty:
                 if remaining <= 0:
                     raise

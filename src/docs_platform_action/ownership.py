@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-FILE_MODE: Final = 0o644  # regardless of the archive and the umask: later steps may not run as root
+# regardless of the archive and the umask: later steps may not run as root
+FILE_MODE: Final = 0o644
 FOLDER_MODE: Final = 0o755
+
 MAX_PART_BYTES: Final = 255  # Linux's `NAME_MAX`
 
 _NOT_SUPPORTED: Final = frozenset(
@@ -18,23 +20,28 @@ _NOT_SUPPORTED: Final = frozenset(
 
 @dataclass
 class Owner:
-    """The user and group that get the action's files, which otherwise belong to root: later steps could not delete them.
+    """The user and group that get the action's files.
 
-    Source: GitHub's documentation of container actions; actions/runner starts the container without `--user`. The owner is set
-    when a file is created, so that it can be deleted even after the container was killed.
+    The files would otherwise belong to root, and later steps could not delete them. Source:
+    GitHub's documentation of container actions; actions/runner starts the container without
+    `--user`. The owner is set when a file is created, so that it can be deleted even after the
+    container was killed.
     """
 
     uid: int
     gid: int
-    chown_error: str | None = field(
-        default=None, init=False
-    )  # of a file system that does not support it
+    # of a file system that does not support it
+    chown_error: str | None = field(default=None, init=False)
 
     def chown(self, path: bytes | Path | int, *, dir_fd: int | None = None) -> None:
-        """Set the owner of a file, folder or link, if the file system supports that. Raises `OSError`."""
+        """Set the owner of a file, folder or link, if the file system supports that.
+
+        Raises `OSError`.
+        """
         try:
             # a descriptor has no link to follow, and Python refuses the option there
-            os.chown(path, self.uid, self.gid, dir_fd=dir_fd, follow_symlinks=isinstance(path, int))
+            is_descriptor = isinstance(path, int)
+            os.chown(path, self.uid, self.gid, dir_fd=dir_fd, follow_symlinks=is_descriptor)
         except OSError as error:
             if error.errno not in _NOT_SUPPORTED:
                 raise
@@ -44,7 +51,10 @@ class Owner:
 def owner_of(folder: Path) -> Owner | None:
     """Return the owner of a folder; `None` if it is root, or if this process is not root."""
     status = folder.stat()
-    return Owner(status.st_uid, status.st_gid) if os.geteuid() == 0 and status.st_uid != 0 else None
+    is_root = os.geteuid() == 0
+    if not is_root or status.st_uid == 0:
+        return None
+    return Owner(status.st_uid, status.st_gid)
 
 
 def set_mode(path: bytes | Path | int, mode: int, *, dir_fd: int | None = None) -> None:

@@ -1,30 +1,34 @@
-"""Hides the admin key and the secrets of links in foreign text, and the queries of all addresses in it.
+"""Hides the admin key, the secrets of links and the queries of all addresses in foreign text.
 
-The runner masks the key in the log by itself. A server may echo it in another form, and the summary is not masked.
+The runner masks the key in the log by itself. A server may echo it in another form, and the summary
+is not masked.
 """
 
 import base64
 import html
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 MIN_SECRET_LENGTH: Final = 8
-"""Shortest key that makes a job's id or a link unusable, and shortest value of a link that is hidden."""
+"""The shortest key that makes a job's id or a link unusable.
+
+Also the shortest value of a link that is hidden.
+"""
 
 HIDDEN: Final = "***"
 _CUT: Final = "…"  # in place of a query, or of a secret of a link
 
-# parameters of signed links (source: documentation of Amazon S3, CloudFront, Google Cloud Storage and Azure Blob Storage)
+# parameters of signed links (source: documentation of Amazon S3, CloudFront, Google Cloud Storage
+# and Azure Blob Storage)
 _SECRET_PARAMETER: Final = re.compile(r"signature|credential|token|\Asig\Z", re.IGNORECASE)
 _QUERY: Final = re.compile(
     r"""(https?:(?:\\?/){2}[^\s"<>?#]{0,2000}[?#])[^\s"<>]+""", re.IGNORECASE
 )
-_TOKEN: Final = re.compile(
-    rf"""[^\s"'<>&=]{{{MIN_SECRET_LENGTH},}}=*"""
-)  # what a secret of a link looks like
+# what a secret of a link looks like
+_TOKEN: Final = re.compile(rf"""[^\s"'<>&=]{{{MIN_SECRET_LENGTH},}}=*""")
 _AROUND: Final = "=.,:;!?()[]{}"  # may stand around a secret; its base64 may end with `=`
 
 
@@ -32,34 +36,35 @@ class Redactor:
     """Hides `keys` and the secrets of links. Safe to use from several threads."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
-        keys = sorted(filter(None, keys), key=len, reverse=True)  # one may contain another
-        self._keys = _any_of(keys)
-        self._long_keys = _any_of(key for key in keys if len(key) >= MIN_SECRET_LENGTH)
+        longest_first = sorted(keys, key=len, reverse=True)  # one may contain another
+        self._keys = _any_of(longest_first, min_length=1)
+        self._long_keys = _any_of(longest_first, min_length=MIN_SECRET_LENGTH)
         self._link_secrets: frozenset[str] = frozenset()
         self._lock = threading.Lock()
 
     def add_link(self, url: str) -> None:
         """Hide the signature, the credential and the token of a link from now on."""
-        parameters = [
-            parameter.partition("=") for parameter in re.split("[&;]", urlsplit(url).query)
-        ]
-        values = {value for name, _, value in parameters if _SECRET_PARAMETER.search(unquote(name))}
+        secrets: set[str] = set()
+        for parameter in re.split("[&;]", urlsplit(url).query):
+            name, _, value = parameter.partition("=")
+            if _SECRET_PARAMETER.search(unquote(name)):
+                secrets.add(value.strip(_AROUND))
+                secrets.add(unquote(value).strip(_AROUND))
+        secrets.discard("")  # of a parameter without a value
         with self._lock:
-            self._link_secrets |= {
-                form.strip(_AROUND) for value in values for form in (value, unquote(value))
-            } - {""}
+            self._link_secrets |= secrets
 
     def hide(self, text: str) -> str:
         """Return a text for people: without keys, secrets of links, and queries of addresses."""
-        return _TOKEN.sub(self._cut, _QUERY.sub(rf"\1{_CUT}", self.hide_key(text)))
+        without_keys = self.hide_key(text)
+        without_queries = _QUERY.sub(rf"\1{_CUT}", without_keys)
+        return _TOKEN.sub(self._without_link_secret, without_queries)
 
-    def _cut(self, token: re.Match[str]) -> str:
+    def _without_link_secret(self, token: re.Match[str]) -> str:
         secret = token[0].strip(_AROUND)
-        return (
-            re.sub(f"{re.escape(secret)}=*", _CUT, token[0])
-            if secret in self._link_secrets
-            else token[0]
-        )
+        if secret not in self._link_secrets:
+            return token[0]
+        return re.sub(f"{re.escape(secret)}=*", _CUT, token[0])
 
     def hide_key(self, text: str) -> str:
         """Return a text without keys."""
@@ -70,25 +75,43 @@ class Redactor:
         return self._long_keys.search(text) is not None
 
 
-def _any_of(keys: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for each key as it is, or in base64; any of its characters may be percent-, JSON- or HTML-encoded."""
-    forms = ("".join(map(_encodings, form)) for key in keys for form in _in_base64(key))
-    return re.compile("|".join(forms) or "(?!)")  # matches nothing if there is no key
+def _any_of(keys: Iterable[str], *, min_length: int) -> re.Pattern[str]:
+    """Return a pattern for all forms of the keys that have at least this length."""
+    patterns: list[str] = []
+    for key in keys:
+        if len(key) >= min_length:
+            patterns.extend(_text_pattern(form) for form in _forms_of(key))
+    if not patterns:
+        return re.compile("(?!)")  # matches nothing
+    return re.compile("|".join(patterns))
 
 
-def _in_base64(key: str) -> Iterator[str]:
-    """Yield a key, and its base64 in both alphabets without the padding."""
-    encoded = base64.b64encode(key.encode("utf-8", "replace")).decode().rstrip("=")
-    yield from dict.fromkeys((key, encoded, encoded.translate(str.maketrans("+/", "-_"))))
+def _forms_of(key: str) -> list[str]:
+    """Return a key, and its base64 in both alphabets without the padding."""
+    standard = base64.b64encode(key.encode("utf-8", "replace")).decode().rstrip("=")
+    url_safe = standard.replace("+", "-").replace("/", "_")
+    if url_safe == standard:
+        return [key, standard]
+    return [key, standard, url_safe]
 
 
-def _encodings(character: str) -> str:
+def _text_pattern(text: str) -> str:
+    """Return a pattern for a text, any of whose characters may be encoded."""
+    return "".join(_character_pattern(character) for character in text)
+
+
+def _character_pattern(character: str) -> str:
+    """Return a pattern for a character as it is, or percent-, JSON- or HTML-encoded."""
     code = ord(character)
     percent = "".join(f"%{byte:02x}" for byte in character.encode("utf-8", "replace"))
-    names = {character, html.escape(character), "&apos;" if character == "'" else character}
-    escaped = [rf"\\{re.escape(character)}"] if character in '"\\/' else []
-    literal = [
-        *escaped,
-        *sorted(map(re.escape, names), key=len, reverse=True),
-    ]  # the longest first: it may begin with another one
-    return f"(?:(?i:{percent}|\\\\u{code:04x}|&#0*{code};|&#x0*{code:x};)|{'|'.join(literal)})"
+    forms = [f"(?i:{percent}|\\\\u{code:04x}|&#0*{code};|&#x0*{code:x};)"]
+    if character in '"\\/':
+        forms.append(rf"\\{re.escape(character)}")  # as in JSON
+    if character == "'":
+        forms.append("&apos;")
+    entity = html.escape(character)
+    if entity != character:
+        forms.append(re.escape(entity))
+    # last, because an entity may begin with the character itself: `&` and `&amp;`
+    forms.append(re.escape(character))
+    return f"(?:{'|'.join(forms)})"

@@ -1,10 +1,10 @@
-"""Runs the work in another thread, so that a signal is handled at once, even while the work is blocked.
+"""Runs the work in another thread, so that a signal is handled even while the work is blocked.
 
-The main thread only waits for an event: the end of the work, or a signal. It writes no log meanwhile, because a log that nobody
-reads would block it too. Signal handlers raise no exceptions, which could interrupt the main thread anywhere.
+The main thread only waits for an event: the end of the work, or a signal. It writes no log
+meanwhile, because a log that nobody reads would block it too. Signal handlers raise no exceptions,
+which could interrupt the main thread anywhere.
 """
 
-import contextlib
 import os
 import queue
 import signal
@@ -17,14 +17,16 @@ from .clock import Clock
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
-ABORT_GRACE_SECONDS: Final = 0.2  # how long to wait for aborted work: a cancel ends within a second
-FORCE_EXIT_SECONDS: Final = 6.0  # after the first signal, when another one ends the process: something blocks it, such as its log
+# how long to wait for aborted work: a cancel ends within a second
+ABORT_GRACE_SECONDS: Final = 0.2
+
+# when another signal ends the process, counted from the first: something blocks it, such as its log
+FORCE_EXIT_SECONDS: Final = 6.0
 
 _CHECK_SECONDS: Final = 0.05  # how often a write checks whether a signal has been received
 
-Event = (
-    signal.Signals | BaseException | None
-)  # a signal, an error of the work, or `None` for its end
+# a signal, an error of the work, or `None` for its end
+Event = signal.Signals | BaseException | None
 
 
 class Work(Protocol):
@@ -55,7 +57,7 @@ class SignalHandler:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        # `SimpleQueue.put` is reentrant, as handlers need it (source: the queue module's documentation)
+        # its `put` is reentrant, as handlers need it (source: the queue module's documentation)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._ended = threading.Event()
         self._first_at: float | None = None
@@ -68,8 +70,10 @@ class SignalHandler:
         A signal stops the work, and aborts it if it does not end in time.
         Raises what `work.run` raises.
         """
-        if not self._events.empty() and isinstance(received := self._events.get(), signal.Signals):
-            return received
+        if not self._events.empty():
+            early_event = self._events.get()
+            if isinstance(early_event, signal.Signals):
+                return early_event
         threading.Thread(target=self._run, args=(work,), daemon=True, name="work").start()
         event = self._next_event(work)
         if isinstance(event, BaseException):
@@ -81,8 +85,8 @@ class SignalHandler:
     def finish(self, write: Callable[[], None], grace_seconds: float) -> bool:
         """Write in another thread, and return whether that ended. Raises what `write` raises.
 
-        A write cannot be interrupted. Without a signal, it may take as long as it needs;
-        after one, `grace_seconds`.
+        A write cannot be interrupted. Without a signal, it may take as long as it needs; after a
+        signal, `grace_seconds`.
         """
         errors: list[Exception] = []
 
@@ -106,21 +110,19 @@ class SignalHandler:
         return not writing.is_alive()
 
     def _next_event(self, work: Work) -> Event:
+        """Wait for the next event. Tick meanwhile, but never twice at the same time."""
         ticking: threading.Thread | None = None
         while True:
-            with contextlib.suppress(queue.Empty):
+            try:
                 event = self._events.get(timeout=work.tick_seconds)
-                if ticking is not None and ticking.is_alive():
-                    ticking.join(
-                        ABORT_GRACE_SECONDS
-                    )  # it must not write after the report, or while the interpreter exits
-                return event
-            if ticking is None or not ticking.is_alive():
-                ticking = threading.Thread(target=work.tick, daemon=True, name="tick")
-                with contextlib.suppress(
-                    RuntimeError
-                ):  # no more threads are allowed now: the next round tries again
-                    ticking.start()
+                break
+            except queue.Empty:
+                if ticking is None or not ticking.is_alive():
+                    ticking = _start_tick(work)
+        if ticking is not None:
+            # it must not write after the report, or while the interpreter exits
+            ticking.join(ABORT_GRACE_SECONDS)
+        return event
 
     def _run(self, work: Work) -> None:
         try:
@@ -143,3 +145,13 @@ class SignalHandler:
         elif now > self._first_at + FORCE_EXIT_SECONDS:
             os._exit(128 + number)
         self._events.put(signal.Signals(number))
+
+
+def _start_tick(work: Work) -> threading.Thread | None:
+    """Return the thread of a tick, or `None` if the machine allows no more threads now."""
+    ticking = threading.Thread(target=work.tick, daemon=True, name="tick")
+    try:
+        ticking.start()
+    except RuntimeError:
+        return None
+    return ticking

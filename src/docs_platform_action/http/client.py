@@ -1,4 +1,7 @@
-"""The HTTP client: sends requests without a session, so without redirects, cookies, a `.netrc` file and the environment."""
+"""The HTTP client: sends requests without a session.
+
+It follows no redirects, keeps no cookies, and reads neither a `.netrc` file nor the environment.
+"""
 
 import contextlib
 import io
@@ -24,8 +27,10 @@ from .transport import Exchange, Request, Timeouts, Transport
 from .trust import check_proxy
 
 _HEADERS: Final = {
-    "Accept-Encoding": "identity",  # a body that is compressed on the fly has no length and cannot be resumed
-    "Connection": "close",  # the server may close a connection that is kept at the moment when the next request is sent
+    # a body that is compressed on the fly has no length and cannot be resumed
+    "Accept-Encoding": "identity",
+    # the server may close a kept connection at the moment when the next request is sent
+    "Connection": "close",
     "User-Agent": f"docs-platform-action/{__version__}",
 }
 
@@ -51,27 +56,40 @@ class HttpClient:
         """Yield the response once its headers are there. Raises what `Transport.send` does."""
         self.clock.cancellation.check()
         url = base_url + request.url
-        proxy = select_proxy(url, dict(self.proxies_for(url)))
-        parts = urlsplit(url)
-        target = url[len(f"{parts.scheme}://{parts.netloc}") :].partition("#")[0].removeprefix("/")
+        proxy = self._proxy_for(url)
+        host = netloc_of(url)
         # without a user name: requests would make an `Authorization` header of it
-        origin = f"{parts.scheme}://{netloc_of(url)}/"
+        origin = f"{urlsplit(url).scheme}://{host}/"
         exchange = Exchange(
             request=request,
             unprepared=requests.Request(
                 request.method, origin, {**_HEADERS, **headers}, json=request.body
             ),
-            target=f"/{quote(target, safe=string.punctuation)}",
-            host=netloc_of(url),
-            proxy=check_proxy(proxy) if proxy is not None else None,
+            target=_target_of(url),
+            host=host,
+            proxy=proxy,
             timeouts=timeouts,
             clock=self.clock,
         )
         request.maybe_processed = False
         try:
-            yield Response(exchange, *self.transport.send(exchange))
+            status, response_headers, pieces = self.transport.send(exchange)
+            yield Response(exchange, status, response_headers, pieces)
         finally:
             exchange.end()
+
+    def _proxy_for(self, url: str) -> str | None:
+        proxy = select_proxy(url, dict(self.proxies_for(url)))
+        return check_proxy(proxy) if proxy is not None else None
+
+
+def _target_of(url: str) -> str:
+    """Return what the request line names: all that follows the host, but the fragment."""
+    _, _, after_scheme = url.partition("://")
+    after_host = after_scheme.removeprefix(urlsplit(url).netloc)
+    path_and_query, _, _ = after_host.partition("#")
+    encoded = quote(path_and_query, safe=string.punctuation)
+    return encoded if encoded.startswith("/") else f"/{encoded}"
 
 
 class Response:
@@ -80,9 +98,12 @@ class Response:
     def __init__(
         self, exchange: Exchange, status: int, headers: Mapping[str, str], pieces: Iterator[bytes]
     ) -> None:
-        self.exchange, self.status, self.pieces = exchange, status, pieces
+        self.exchange = exchange
+        self.status = status
         self.headers: Mapping[str, str] = CaseInsensitiveDict(headers)
-        # `http.client` would take any other length for none, and the end of the connection for the end of the body
+        self.pieces = pieces
+        # `http.client` would ignore any other length, and take the end of the connection for the
+        # end of the body
         if not re.fullmatch("[0-9]{1,18}", self.headers.get("Content-Length", "0").strip()):
             raise NetworkError(
                 f"The response from {exchange.host} is not valid HTTP", maybe_processed=True

@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import requests
 from requests.exceptions import ProxyError
@@ -14,6 +14,8 @@ from urllib3.exceptions import HTTPError
 
 from ..errors import Advice
 from .trust import UnusableServerError, untrusted_certificate
+
+_Error = TypeVar("_Error", bound=BaseException)
 
 # `ValueError` comes from a malformed status line or header
 _TRANSPORT_ERRORS: Final = (
@@ -30,7 +32,7 @@ _UNKNOWN_HOST: Final[Mapping[int | None, str]] = {
     socket.EAI_NODATA: "has no address",
 }
 
-_LOST: Final = (
+_CONNECTION_LOST: Final = (
     ConnectionError,
     ssl.SSLEOFError,
     ssl.SSLZeroReturnError,
@@ -43,19 +45,35 @@ _NOT_TLS: Final = frozenset(
 )
 
 _PROXY: Final = Advice(
-    cause="The proxy in the environment (HTTPS_PROXY or similar) is down, or does not allow this host.",
-    remedy="Correct the proxy's address (most are `http://`), allow this host there, or add the host to NO_PROXY.",
+    cause=(
+        "The proxy in the environment (HTTPS_PROXY or similar) is down, "
+        "or does not allow this host."
+    ),
+    remedy=(
+        "Correct the proxy's address (most are `http://`), allow this host there, "
+        "or add the host to NO_PROXY."
+    ),
 )
 
 _REQUEST_ID_HEADERS: Final = (
-    *("X-Request-Id", "Request-Id", "X-Correlation-Id", "X-Amzn-RequestId"),
-    *("X-Amz-Request-Id", "X-Goog-Request-Id", "X-Ms-Request-Id", "X-GitHub-Request-Id"),
+    "X-Request-Id",
+    "Request-Id",
+    "X-Correlation-Id",
+    "X-Amzn-RequestId",
+    "X-Amz-Request-Id",
+    "X-Goog-Request-Id",
+    "X-Ms-Request-Id",
+    "X-GitHub-Request-Id",
 )
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
     """Return the server's id of a request, if it sent one."""
-    return next((headers[name] for name in _REQUEST_ID_HEADERS if headers.get(name)), None)
+    for name in _REQUEST_ID_HEADERS:
+        request_id = headers.get(name)
+        if request_id:
+            return request_id
+    return None
 
 
 def format_status(status: int) -> str:
@@ -66,7 +84,10 @@ def format_status(status: int) -> str:
 
 @dataclass(eq=False, repr=False)
 class NetworkError(Exception):
-    """No complete response came. `message` never contains the error's own text, which may contain addresses and secrets."""
+    """No complete response came.
+
+    `message` never contains the error's own text, which may contain addresses and secrets.
+    """
 
     message: str
     _: KW_ONLY
@@ -77,100 +98,132 @@ class NetworkError(Exception):
     is_without_tls: bool = False
 
     def advice_for(self, address: str) -> Advice | None:
-        """Return the advice about an error whose cause is known. `address` is what the server's address comes from."""
+        """Return the advice about an error whose cause is known.
+
+        `address` is what the server's address comes from.
+        """
         if self.is_proxy_error:
             return _PROXY
-        cause = "The server does not use TLS at this port. It may be a server for plain HTTP."
-        return (
-            Advice(cause=cause, remedy=f"Correct the host and port in {address}.")
-            if self.is_without_tls
-            else None
-        )
+        if self.is_without_tls:
+            cause = "The server does not use TLS at this port. It may be a server for plain HTTP."
+            return Advice(cause=cause, remedy=f"Correct the host and port in {address}.")
+        return None
 
 
 def translated(
     error: Exception, host: str, *, through_proxy: bool, maybe_processed: bool
 ) -> Exception:
-    """Return the `UnusableServerError` or `NetworkError` for an error of the transport, and any other error as it is."""
+    """Return the `UnusableServerError` or `NetworkError` for an error of the transport.
+
+    Any other error is returned as it is.
+    """
     if not isinstance(error, _TRANSPORT_ERRORS):
         return error
-    causes = _chain(error)
-    # urllib3 takes a proxy that accepts the connection and then fails for the server
-    is_proxy_error = through_proxy and (
-        _has(causes, ProxyError) or not (maybe_processed or _has(causes, ssl.SSLError))
-    )
-    if untrusted := next(
-        (cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None
-    ):
+    causes = _causes_of(error)
+    is_proxy_error = through_proxy and _is_fault_of_proxy(causes, maybe_processed=maybe_processed)
+    untrusted = _first(causes, ssl.SSLCertVerificationError)
+    if untrusted is not None:
         return untrusted_certificate(untrusted, is_proxy_error=is_proxy_error)
-    refusals = (
-        re.match(r"Tunnel connection failed: ([0-9]{3})", str(cause))
-        for cause in causes
-        if isinstance(cause, OSError)
+    refusal_status = _tunnel_refusal_status(causes)
+    if refusal_status is not None:
+        return _refused_by_proxy(host, refusal_status)
+    message = _message_about(
+        causes, host, is_proxy_error=is_proxy_error, maybe_processed=maybe_processed
     )
-    if status := next((int(refusal[1]) for refusal in refusals if refusal), None):
-        message = f"The proxy refused to forward the request to {host}: {format_status(status)}"
-        if status == http.client.PROXY_AUTHENTICATION_REQUIRED:
-            cause = (
-                "The proxy requires a user and a password, or does not accept those in its address."
-            )
-            return UnusableServerError(details=(f"{message}.",), cause=cause)
-        return NetworkError(message, maybe_processed=False, is_proxy_error=True)
-    name_error = next((cause.errno for cause in causes if isinstance(cause, socket.gaierror)), 0)
-    tls_reason = next(
-        (
-            cause.reason or ""
-            for cause in causes
-            if isinstance(cause, ssl.SSLError) and hasattr(cause, "reason")
-        ),
-        "",
-    )
-    server, subject = ("the proxy", "The proxy") if is_proxy_error else (host, host)
-    if name_error != 0:
-        message = f"The name of {server} {_UNKNOWN_HOST.get(name_error, 'could not be resolved')}"
-    elif _has(causes, ConnectionRefusedError):
-        message = f"{subject} refused the connection"
-    elif _has(causes, TimeoutError, requests.Timeout):
-        missed = (
-            f"The proxy did not connect to {host}"
-            if is_proxy_error
-            else f"{host} could not be reached"
-        )
-        message = f"{subject} sent nothing for too long" if maybe_processed else f"{missed} in time"
-    elif maybe_processed and _has(causes, *_LOST):
-        message = f"The connection to {server} was lost before the response was complete"
-    elif _has(causes, ssl.SSLError):
-        message = f"The TLS connection to {server} failed{f' ({tls_reason})' if tls_reason else ''}"
-    else:
-        message = (
-            f"The response from {server} is not valid HTTP"
-            if maybe_processed
-            else f"Could not connect to {server}"
-        )
+    name_error = _first(causes, socket.gaierror)
     return NetworkError(
         message,
         maybe_processed=maybe_processed,
         is_proxy_error=is_proxy_error,
-        is_unresolved=name_error != 0,
-        is_unknown_host=name_error in _UNKNOWN_HOST,
-        is_without_tls=not maybe_processed and tls_reason in _NOT_TLS,
+        is_unresolved=name_error is not None,
+        is_unknown_host=name_error is not None and name_error.errno in _UNKNOWN_HOST,
+        is_without_tls=not maybe_processed and _tls_reason(causes) in _NOT_TLS,
     )
 
 
-def _chain(error: BaseException) -> list[BaseException]:
-    """Return an error and those that it wraps; requests and urllib3 wrap in `args` and `reason` too."""
-    chain = [error]
-    for wrapper in chain:
-        for item in (
-            *wrapper.args,
-            getattr(wrapper, "reason", None),
-            wrapper.__cause__,
-            wrapper.__context__,
-        ):
-            if isinstance(item, BaseException) and item not in chain:
-                chain.append(item)
-    return chain
+def _is_fault_of_proxy(causes: Sequence[BaseException], *, maybe_processed: bool) -> bool:
+    """Return whether a request through a proxy failed at the proxy."""
+    if _has(causes, ProxyError):
+        return True
+    # urllib3 blames the server if a proxy accepts the connection and then fails
+    has_reached_server = maybe_processed or _has(causes, ssl.SSLError)
+    return not has_reached_server
+
+
+def _tunnel_refusal_status(causes: Sequence[BaseException]) -> int | None:
+    """Return the status with which a proxy refused a tunnel to the server, if it did."""
+    for cause in causes:
+        if not isinstance(cause, OSError):
+            continue
+        refusal = re.match(r"Tunnel connection failed: ([0-9]{3})", str(cause))
+        if refusal is not None:
+            return int(refusal[1])
+    return None
+
+
+def _refused_by_proxy(host: str, status: int) -> UnusableServerError | NetworkError:
+    message = f"The proxy refused to forward the request to {host}: {format_status(status)}"
+    if status == http.client.PROXY_AUTHENTICATION_REQUIRED:
+        cause = "The proxy requires a user and a password, or does not accept those in its address."
+        return UnusableServerError(details=(f"{message}.",), cause=cause)
+    return NetworkError(message, maybe_processed=False, is_proxy_error=True)
+
+
+def _message_about(
+    causes: Sequence[BaseException], host: str, *, is_proxy_error: bool, maybe_processed: bool
+) -> str:
+    server = "the proxy" if is_proxy_error else host
+    subject = "The proxy" if is_proxy_error else host
+    name_error = _first(causes, socket.gaierror)
+    if name_error is not None:
+        problem = _UNKNOWN_HOST.get(name_error.errno, "could not be resolved")
+        return f"The name of {server} {problem}"
+    if _has(causes, ConnectionRefusedError):
+        return f"{subject} refused the connection"
+    if _has(causes, TimeoutError, requests.Timeout):
+        if maybe_processed:
+            return f"{subject} sent nothing for too long"
+        if is_proxy_error:
+            return f"The proxy did not connect to {host} in time"
+        return f"{host} could not be reached in time"
+    if maybe_processed and _has(causes, *_CONNECTION_LOST):
+        return f"The connection to {server} was lost before the response was complete"
+    if _has(causes, ssl.SSLError):
+        tls_reason = _tls_reason(causes)
+        explanation = f" ({tls_reason})" if tls_reason else ""
+        return f"The TLS connection to {server} failed{explanation}"
+    if maybe_processed:
+        return f"The response from {server} is not valid HTTP"
+    return f"Could not connect to {server}"
+
+
+def _tls_reason(causes: Sequence[BaseException]) -> str:
+    """Return OpenSSL's name for what failed, such as `WRONG_VERSION_NUMBER`, or an empty text."""
+    for cause in causes:
+        # OpenSSL's own errors have a `reason`, those that Python code raises do not
+        if isinstance(cause, ssl.SSLError) and hasattr(cause, "reason"):
+            return cause.reason or ""
+    return ""
+
+
+def _causes_of(error: BaseException) -> list[BaseException]:
+    """Return an error and those that it wraps."""
+    causes = [error]
+    for wrapper in causes:  # which grows in the loop
+        # requests and urllib3 wrap errors in `args` and `reason` too
+        reason = getattr(wrapper, "reason", None)
+        for item in (*wrapper.args, reason, wrapper.__cause__, wrapper.__context__):
+            if isinstance(item, BaseException) and item not in causes:
+                causes.append(item)
+    return causes
 
 
 def _has(causes: Sequence[BaseException], *kinds: type[BaseException]) -> bool:
     return any(isinstance(cause, kinds) for cause in causes)
+
+
+def _first(causes: Sequence[BaseException], kind: type[_Error]) -> _Error | None:
+    for cause in causes:
+        if isinstance(cause, kind):
+            return cause
+    return None

@@ -6,13 +6,15 @@ from typing import Final
 
 from ..clock import Clock
 
-GAP_SECONDS: Final = (
-    0.1  # what ten jobs, the default `max-parallel`, need at the default `poll-interval`
-)
+# what ten jobs, the default `max-parallel`, need at the default `poll-interval`
+GAP_SECONDS: Final = 0.1
 
 
 class Pacer:
-    """Keeps requests apart, and holds back starts while the platform asks for it. Safe to use from several threads."""
+    """Keeps requests apart, and holds back starts while the platform asks for it.
+
+    Safe to use from several threads.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

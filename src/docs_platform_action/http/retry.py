@@ -16,9 +16,8 @@ MAX_PAUSE_SECONDS: Final = 30.0
 MIN_ATTEMPT_SECONDS: Final = 2.0
 LAST_ATTEMPT_SECONDS: Final = 10.0  # for the one attempt that begins when no time remains
 
-TEMPORARY_STATUSES: Final = frozenset(
-    {408, 425, 429, *range(500, 600)}
-)  # RFC 9110, section 15; RFC 8470 for 425
+# RFC 9110, section 15; RFC 8470 for 425
+TEMPORARY_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
 
 
 @dataclass(eq=False, repr=False)
@@ -31,9 +30,8 @@ class TransientError(Exception):
     status: int | None = None  # `None` if no response came
     maybe_processed: bool = True  # the server may have carried out the request
     retry_after_seconds: float = 0.0  # what the server asks for
-    retry_until: float = (
-        math.inf
-    )  # when to try a status again, such as 404, that is final from then on
+    # a status such as 404 is retried at this time at the latest, and is final from then on
+    retry_until: float = math.inf
     tolerance_seconds: float = math.inf  # finite for an error that probably lasts
     details: tuple[str, ...] = ()
     final_error: ActionError | None = None  # what it is if it lasts
@@ -41,15 +39,23 @@ class TransientError(Exception):
 
 
 def backoff_pauses(jitter: Callable[[float], float] | None = None) -> Iterator[float]:
-    """Yield the pauses after one failure, two, …: random, up to 1 s, 2 s, 4 s, … `MAX_PAUSE_SECONDS` (full jitter by default)."""
+    """Yield a random pause after each failure: up to 1 s, 2 s, 4 s … `MAX_PAUSE_SECONDS`.
+
+    By default, it is anything from zero to that ceiling (full jitter).
+    """
+    choose_pause = jitter or backoff.full_jitter
     ceilings = backoff.expo(max_value=MAX_PAUSE_SECONDS)
     next(ceilings)  # begins the generator, which yields `None` first
-    yield from map(jitter or backoff.full_jitter, ceilings)
+    for ceiling in ceilings:
+        yield choose_pause(ceiling)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """The retries of one operation, immutable like urllib3's `Retry`. Times are on the clock's `monotonic`."""
+    """The retries of one operation, immutable like urllib3's `Retry`.
+
+    Times are on the clock's `monotonic`.
+    """
 
     tolerance_seconds: float
     next_attempt_at: float  # or later; for the first attempt, when the operation was asked for
@@ -61,46 +67,53 @@ class Retry:
     @property
     def last_attempt_at(self) -> float:
         """When the last attempt begins; infinite if there is neither a deadline nor an outage."""
-        tolerance = min(
-            self.tolerance_seconds, self.error.tolerance_seconds if self.error else math.inf
-        )
-        return min(self.deadline, self.failing_since + tolerance)
+        tolerance_seconds = self.tolerance_seconds
+        if self.error is not None:
+            tolerance_seconds = min(tolerance_seconds, self.error.tolerance_seconds)
+        return min(self.deadline, self.failing_since + tolerance_seconds)
 
     def begins_at(self, held_until: float = -math.inf) -> float:
         """Return when the next attempt begins, if the platform asks to hold it back until then."""
-        held_until = min(held_until, self.next_attempt_at + self.tolerance_seconds)
-        return min(max(self.next_attempt_at, held_until), self.last_attempt_at)
+        longest_hold = self.next_attempt_at + self.tolerance_seconds
+        begins_at = max(self.next_attempt_at, min(held_until, longest_hold))
+        return min(begins_at, self.last_attempt_at)
 
     def attempt_seconds(self, began_at: float) -> float:
-        """Return how long an attempt may take, which has no limit here if there may be no other one."""
-        remaining = self.last_attempt_at - began_at if self.is_idempotent else math.inf
-        return LAST_ATTEMPT_SECONDS if remaining <= 0 else max(MIN_ATTEMPT_SECONDS, remaining)
+        """Return how long an attempt may take. One that must not be repeated has no limit here."""
+        if not self.is_idempotent:
+            return math.inf
+        remaining_seconds = self.last_attempt_at - began_at
+        if remaining_seconds <= 0:
+            return LAST_ATTEMPT_SECONDS
+        return max(MIN_ATTEMPT_SECONDS, remaining_seconds)
 
     def increment(self, error: TransientError, now: float, *, pause_seconds: float) -> Self:
-        """Return the state after a failed attempt, or raise its error if there is no further attempt."""
+        """Return the state after a failed attempt.
+
+        Raises the attempt's error if there is no further attempt.
+        """
         failed = replace(self, error=error, failing_since=min(self.failing_since, now))
-        if self.next_attempt_at >= failed.last_attempt_at or (
-            error.maybe_processed and not self.is_idempotent
-        ):
+        was_last_attempt = self.next_attempt_at >= failed.last_attempt_at
+        if was_last_attempt or (error.maybe_processed and not self.is_idempotent):
             raise error
-        return replace(
-            failed,
-            next_attempt_at=min(
-                now + max(pause_seconds, error.retry_after_seconds), error.retry_until
-            ),
-        )
+        resumes_at = now + max(pause_seconds, error.retry_after_seconds)
+        return replace(failed, next_attempt_at=min(resumes_at, error.retry_until))
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds of a `Retry-After` header, a number or a date (RFC 9110, section 10.2.3), if it is valid."""
+    """Return the seconds of a `Retry-After` header, if it is valid.
+
+    It is a number or a date (RFC 9110, section 10.2.3).
+    """
     value = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]{1,9}", value):
         return float(value)
-    until, since = (
-        http_date(value),
-        http_date(headers.get("Date", "")) or now,
-    )  # this machine's clock may be wrong
-    return max((until - since).total_seconds(), 0.0) if until is not None else None
+    until = http_date(value)
+    if until is None:
+        return None
+    # by the server's clock, if it sent its time: this machine's clock may be wrong
+    since = http_date(headers.get("Date", "")) or now
+    return max((until - since).total_seconds(), 0.0)
 
 
 def http_date(value: str) -> datetime | None:
@@ -109,4 +122,6 @@ def http_date(value: str) -> datetime | None:
         date = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
-    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+    if date.tzinfo is None:
+        return date.replace(tzinfo=UTC)
+    return date

@@ -1,7 +1,8 @@
-"""The transport: each exchange has its own connection, and a daemon thread that its caller can give up.
+"""The transport: each exchange has its own connection and thread, which its caller can give up.
 
-Python cannot interrupt a name lookup, a connect, a handshake or a read. The thread of an exchange that was given up sends no
-request any more. It ends when the server sends a piece of the body, is silent or closes, at the latest with the process.
+Python cannot interrupt a name lookup, a connect, a handshake or a read. The thread is a daemon.
+Once its exchange was given up, it sends no request any more. It ends when the server sends a piece
+of the body, is silent or closes, at the latest with the process.
 """
 
 import base64
@@ -29,14 +30,22 @@ from .retry import TransientError
 _PIECE_BYTES: Final = 256 * 1024
 _MAX_QUEUED: Final = 4  # pieces that are received, but not taken
 _CHECK_SECONDS: Final = 0.05  # how often a thread with a full queue checks whether it was given up
+_END: Final = b""  # of the body, in place of a piece
 
 Received = tuple[int, Mapping[str, str], Iterator[bytes]]
-"""A status, headers, and the body as it arrives, which is not decoded, and raises what `Transport.send` raises."""
+"""A status, headers, and the pieces of the body as they arrive.
+
+The pieces are not decoded. Their iterator raises what `Transport.send` raises.
+"""
 
 
 @dataclass(kw_only=True)
 class Request:
-    """A request. `maybe_processed` is set before its first byte is sent; the caller clears it if the response shows otherwise."""
+    """A request.
+
+    `maybe_processed` is set before its first byte is sent. The caller clears it if the response
+    shows otherwise.
+    """
 
     method: str
     url: str
@@ -46,10 +55,10 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Timeouts:
-    """The time limits of an exchange: to connect to one address, between two bytes of the response, and in total."""
+    """The time limits of an exchange."""
 
-    connect_seconds: float = 5.0
-    idle_seconds: float = 30.0
+    connect_seconds: float = 5.0  # to one address
+    idle_seconds: float = 30.0  # between two bytes of the response
     total_seconds: float = 60.0
 
     def within(self, seconds: float) -> "Timeouts":
@@ -59,7 +68,10 @@ class Timeouts:
 
 @dataclass(eq=False, kw_only=True)
 class Exchange:
-    """A request and its response. `target` is what follows the host: ASCII without white space, sent byte for byte."""
+    """A request and its response.
+
+    `target` is what follows the host: ASCII without white space, sent byte for byte.
+    """
 
     request: Request
     unprepared: requests.Request
@@ -76,7 +88,10 @@ class Exchange:
         self.remaining_seconds = self.timeouts.total_seconds  # to wait for the server
 
     def begin(self) -> None:
-        """Record that the request is sent from now on. Raises `TimeoutError` if the exchange is over, and `Cancelled`."""
+        """Record that the request is sent from now on.
+
+        Raises `TimeoutError` if the exchange is over, and `Cancelled`.
+        """
         self.clock.cancellation.check()
         with self._lock:
             if self.is_over:
@@ -97,7 +112,10 @@ class Exchange:
         raise TimeoutError
 
     def take(self) -> Any:
-        """Return what is passed next. Raises errors of `faults` and `trust` in place of the transport's, and `Cancelled`."""
+        """Return what is passed next.
+
+        Raises errors of `faults` and `trust` in place of the transport's, and `Cancelled`.
+        """
         began = self.clock.monotonic()
         try:
             item = self.clock.wait_for(self._arrivals, self.remaining_seconds)
@@ -116,14 +134,12 @@ class Exchange:
     def give_up(self) -> NetworkError:
         """End the exchange because its time is up, and return the error that says so."""
         self.end()  # before the mark is read: the thread may be about to set it
-        problem = (
-            "did not send a whole response"
-            if self.request.maybe_processed
-            else "could not be reached"
-        )
-        return NetworkError(
-            f"{self.host} {problem} in time", maybe_processed=self.request.maybe_processed
-        )
+        maybe_processed = self.request.maybe_processed
+        if maybe_processed:
+            message = f"{self.host} did not send a whole response in time"
+        else:
+            message = f"{self.host} could not be reached in time"
+        return NetworkError(message, maybe_processed=maybe_processed)
 
 
 class Transport:
@@ -133,35 +149,46 @@ class Transport:
         self._ssl_context = ssl_context
 
     def send(self, exchange: Exchange) -> Received:
-        """Send a request and return its response. Raises errors of `faults` and `trust`, `TransientError` and `Cancelled`."""
+        """Send a request and return its response.
+
+        Raises errors of `faults` and `trust`, `TransientError` and `Cancelled`.
+        """
+        thread = threading.Thread(target=self._run, args=(exchange,), daemon=True, name="exchange")
         try:
-            threading.Thread(
-                target=self._run, args=(exchange,), daemon=True, name="exchange"
-            ).start()
+            thread.start()
         except RuntimeError as error:
             raise TransientError(
                 "This machine allows no more threads", advice=NO_THREADS, maybe_processed=False
             ) from error
         received: requests.Response = exchange.take()
-        return received.status_code, received.headers, iter(exchange.take, b"")
+        pieces = iter(exchange.take, _END)
+        return received.status_code, received.headers, pieces
 
     def _run(self, exchange: Exchange) -> None:
-        timeout = (exchange.timeouts.connect_seconds, exchange.timeouts.idle_seconds)
-        proxies = {
-            scheme: exchange.proxy for scheme in ("http", "https") if exchange.proxy is not None
-        }
+        """Run an exchange in its own thread, until it ends or is over for its caller."""
         adapter = _Adapter(exchange, self._ssl_context)
         with contextlib.closing(adapter), contextlib.suppress(TimeoutError):
             try:
-                with adapter.send(
-                    exchange.unprepared.prepare(), stream=True, timeout=timeout, proxies=proxies
-                ) as received:
-                    exchange.put(received)
-                    while piece := received.raw.read1(_PIECE_BYTES, decode_content=False):
-                        exchange.put(piece)
-                exchange.put(b"")
+                _send_and_receive(adapter, exchange)
             except Exception as error:  # noqa: BLE001  # the caller raises it
                 exchange.put(error)
+
+
+def _send_and_receive(adapter: "_Adapter", exchange: Exchange) -> None:
+    """Send the request, and pass the response and then its body to the caller."""
+    proxies = {}
+    if exchange.proxy is not None:
+        proxies = {"http": exchange.proxy, "https": exchange.proxy}
+    with adapter.send(
+        exchange.unprepared.prepare(),
+        stream=True,
+        timeout=(exchange.timeouts.connect_seconds, exchange.timeouts.idle_seconds),
+        proxies=proxies,
+    ) as received:
+        exchange.put(received)
+        while piece := received.raw.read1(_PIECE_BYTES, decode_content=False):
+            exchange.put(piece)
+    exchange.put(_END)
 
 
 class _Connection(HTTPConnection):
@@ -171,8 +198,11 @@ class _Connection(HTTPConnection):
         super().__init__(*args, **options)
         self._exchange = exchange
 
-    def request(self, method: str, url: str, *args: Any, **options: Any) -> None:  # noqa: ARG002  # `target` in place of `url`
-        """Send the request once there is a connection. urllib3 has encoded `url` again, which breaks signed links."""
+    def request(self, method: str, url: str, *args: Any, **options: Any) -> None:  # noqa: ARG002
+        """Send the request for `target`, once there is a connection.
+
+        urllib3 has encoded `url` again, which breaks signed links.
+        """
         if self.sock is None:  # with TLS or a proxy, urllib3 has connected before
             self.connect()
         self._exchange.begin()
@@ -182,7 +212,8 @@ class _Connection(HTTPConnection):
 class _TLSConnection(_Connection, HTTPSConnection):
     def connect(self) -> None:
         super().connect()
-        # an end of the stream without TLS's own is an error: otherwise, a cut body looks complete (RFC 9112, section 9.8)
+        # an end of the stream without TLS's own is an error: otherwise, a cut body looks complete
+        # (RFC 9112, section 9.8)
         cast("Any", self.sock).suppress_ragged_eofs = False  # missing in the type stubs
 
 
@@ -190,34 +221,43 @@ class _Adapter(HTTPAdapter):
     """Sends the request of one exchange."""
 
     def __init__(self, exchange: Exchange, ssl_context: ssl.SSLContext) -> None:
-        self._exchange, self._ssl_context = exchange, ssl_context
+        self._exchange = exchange
+        self._ssl_context = ssl_context
         super().__init__()
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> ProxyManager:
         """Return the pools of connections through a proxy, for requests."""
-        return cast(
-            "ProxyManager",
-            super().proxy_manager_for(proxy, proxy_ssl_context=self._ssl_context, **options),
-        )
+        manager = super().proxy_manager_for(proxy, proxy_ssl_context=self._ssl_context, **options)
+        return cast("ProxyManager", manager)
 
     def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
         """Return the pool for a request, for requests."""
         pool: Any = super().get_connection_with_tls_context(*args, **options)
-        pool.ConnectionCls = partial(_Connection, exchange=self._exchange)
         if pool.scheme == "https":
             pool.ConnectionCls = partial(
                 _TLSConnection, exchange=self._exchange, ssl_context=self._ssl_context
             )
+        else:
+            pool.ConnectionCls = partial(_Connection, exchange=self._exchange)
         return pool
 
-    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002  # as requests calls it
-        """Leave trust to the context: requests would have each connection read all public authorities again."""
+    # requests calls it with all of these
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002
+        """Leave trust to the context.
+
+        requests would have each connection read all public authorities again.
+        """
         conn.cert_reqs = "CERT_REQUIRED"
 
     def proxy_headers(self, proxy: str) -> dict[str, str]:
-        """Return the credentials of a proxy's address as it has them (requests reads them as Latin-1)."""
-        user, _, password = (parse_url(proxy).auth or "").partition(":")
-        credentials = base64.b64encode(
-            unquote_to_bytes(user) + b":" + unquote_to_bytes(password)
-        ).decode()
-        return {"Proxy-Authorization": f"Basic {credentials}"} if user or password else {}
+        """Return the credentials of a proxy's address, byte for byte.
+
+        requests would read them as Latin-1.
+        """
+        auth = parse_url(proxy).auth or ""
+        user, _, password = auth.partition(":")
+        if not user and not password:
+            return {}
+        user_and_password = unquote_to_bytes(user) + b":" + unquote_to_bytes(password)
+        credentials = base64.b64encode(user_and_password).decode()
+        return {"Proxy-Authorization": f"Basic {credentials}"}
