@@ -10,7 +10,6 @@ import os
 import random
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -29,7 +28,7 @@ from admin_api_simulator.runner import (
 )
 from docs_platform_action import main
 from docs_platform_action.inputs.validators import trimmed
-from docs_platform_action.jobs import runner
+from docs_platform_action.jobs import export_runner
 from docs_platform_action.signals import SignalHandler, Work
 from tests.ended import ENTRYPOINT, Ended, ended_of
 from tests.forms import BY_DOMAIN, BY_PROJECT, by_project
@@ -227,11 +226,10 @@ def in_virtual_time(platform: VirtualPlatform, seed: int) -> Iterator[None]:
     random.seed(seed)
     with (
         mock.patch.object(main, "Transport", return_value=platform),
+        # reading all authorities takes longer than a run
+        mock.patch.object(main, "create_ssl_context", return_value=None),
         mock.patch.object(
-            main, "create_ssl_context", return_value=None
-        ),  # reading all authorities takes longer than a run
-        mock.patch.object(
-            runner, "threading", SimpleNamespace(Lock=threading.Lock, Thread=platform.clock.Thread)
+            export_runner, "threading", SimpleNamespace(Thread=platform.clock.Thread)
         ),
     ):
         try:
@@ -245,12 +243,9 @@ def other_constants(values: Mapping[str, float]) -> Iterator[None]:
     """Override constants of the package, such as `http.retry.MAX_PAUSE_SECONDS`."""
     with contextlib.ExitStack() as stack:
         for name, value in values.items():
-            module, _, constant = name.rpartition(".")
-            stack.enter_context(
-                mock.patch.object(
-                    importlib.import_module(f"docs_platform_action.{module}"), constant, value
-                )
-            )
+            path, _, constant = name.rpartition(".")
+            module = importlib.import_module(f"docs_platform_action.{path}")
+            stack.enter_context(mock.patch.object(module, constant, value))
         yield
 
 

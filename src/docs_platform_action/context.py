@@ -15,8 +15,14 @@ class Context:
     """The parts that all jobs of a run share."""
 
     clock: Clock
-    client: HttpClient
-    api: AdminApi
     outputs: Outputs
     events: Events
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformContext(Context):
+    """The parts that all jobs of a run share which uses the platform."""
+
+    client: HttpClient
+    api: AdminApi
     github: Deployments | None = None

@@ -14,13 +14,7 @@ STARTED: Final = "started"  # with `wait: false`
 FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
 NOT_STARTED: Final = "not started"
-VERDICTS: Final = (
-    DONE,
-    STARTED,
-    FAILED,
-    CANCELLED,
-    NOT_STARTED,
-)  # in the order in which they are counted
+VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)  # in the order of their counts
 
 DEPLOYMENT: Final = "deployed"
 ROOM: Final = "waited for room"
@@ -31,14 +25,16 @@ DOWNLOAD: Final = "downloaded"
 VERIFICATION: Final = "verified"
 UNPACK: Final = "unpacked"
 
-MIN_LINK_SECONDS: Final = (
-    60.0  # that a link must remain valid at the end of the run, so that later steps can use it
-)
+# that a link must remain valid at the end of the run, so that later steps can use it
+MIN_LINK_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """A phase of a job, which is the current one until it has an `ended_at`. Both times are on the clock's `monotonic`."""
+    """A phase of a job, which is the current one until it has an `ended_at`.
+
+    Both times are on the clock's `monotonic`.
+    """
 
     name: str
     began_at: float
@@ -46,7 +42,8 @@ class Phase:
 
     def seconds(self, now: float) -> float:
         """Return how long the phase has taken."""
-        return (now if self.ended_at is None else self.ended_at) - self.began_at
+        ended_at = now if self.ended_at is None else self.ended_at
+        return ended_at - self.began_at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,21 +118,19 @@ class Job:
 
     def is_in(self, *phases: str) -> bool:
         """Return whether the job's current phase is one of these."""
-        return (
-            bool(self.phases)
-            and self.phases[-1].ended_at is None
-            and self.phases[-1].name in phases
-        )
+        if not self.phases:
+            return False
+        last = self.phases[-1]
+        return last.ended_at is None and last.name in phases
 
     def outcome_of(self, phase: Phase) -> str:
         """Return the name of a phase, or how the job ended in it."""
+        is_last = phase is self.phases[-1]
         is_exported = phase.name == RUN and self.status == ExportJob.COMPLETED
         is_complete = phase.name in {QUEUE, ROOM} or is_exported
-        return (
-            phase.name
-            if self.failure is None or phase is not self.phases[-1] or is_complete
-            else f"{self.verdict} after"
-        )
+        if self.failure is not None and is_last and not is_complete:
+            return f"{self.verdict} after"
+        return phase.name
 
     def record_start(self, job_id: str, status: str | None, now: float) -> None:
         """Record that this run started the job on the platform."""
@@ -148,36 +143,43 @@ class Job:
     def record(self, reading: ExportJob | AgentJob, now: float) -> None:
         """Record a reading of the job."""
         self.reading = reading
-        # the first phase began with the wait, and a phase of which only the end was seen began after the previous reading
-        is_first = self.last_read_at is None
-        previous_at = self.waiting_since if is_first else self.last_read_at
-        since = previous_at if previous_at is not None and (reading.has_ended or is_first) else now
+        since: float | None = now
+        if self.last_read_at is None:
+            since = self.waiting_since  # the first phase began with the wait
+        elif reading.has_ended:
+            since = self.last_read_at  # a phase of which only the end was seen
         if isinstance(reading, ExportJob):
-            self.start_phase(QUEUE if reading.status == ExportJob.QUEUED else RUN, since)
+            phase = QUEUE if reading.status == ExportJob.QUEUED else RUN
+            self.start_phase(phase, now if since is None else since)
         self.last_read_at = now
 
     @property
     def status(self) -> str | None:
         """The last status that the API reported."""
-        return self.reading.status if self.reading is not None else None
+        if self.reading is None:
+            return None
+        return self.reading.status
 
     @property
     def progress(self) -> float | None:
         """The last reading's percentage. What a queued job reports is not its own progress."""
-        job = self.reading
-        return (
-            job.progress if isinstance(job, ExportJob) and job.status != ExportJob.QUEUED else None
-        )
+        if not isinstance(self.reading, ExportJob) or self.reading.status == ExportJob.QUEUED:
+            return None
+        return self.reading.progress
 
     @property
     def pages(self) -> int | None:
         """The last reading's page count, also while the job is running."""
-        return self.reading.page_count if isinstance(self.reading, ExportJob) else None
+        if not isinstance(self.reading, ExportJob):
+            return None
+        return self.reading.page_count
 
     @property
     def page_count(self) -> int | None:
         """The page count of the completed job."""
-        return self.pages if self.status == ExportJob.COMPLETED else None
+        if self.status != ExportJob.COMPLETED:
+            return None
+        return self.pages
 
     @property
     def has_ended(self) -> bool:
@@ -192,9 +194,10 @@ class Job:
     @property
     def pr_link(self) -> str | None:
         """The pull request of an agent job that completed or was archived."""
-        job = self.reading
         is_done = self.status in {AgentJob.COMPLETED, AgentJob.ARCHIVED}
-        return job.pr_link if isinstance(job, AgentJob) and is_done else None
+        if not isinstance(self.reading, AgentJob) or not is_done:
+            return None
+        return self.reading.pr_link
 
     @property
     def is_agent_job(self) -> bool:
@@ -209,13 +212,11 @@ class Job:
     @property
     def kind(self) -> str:
         """What the job is, for people."""
-        return (
-            "Agent job"
-            if self.is_agent_job
-            else "Bundle"
-            if self.is_bundle_file
-            else "Static export"
-        )
+        if self.is_agent_job:
+            return "Agent job"
+        if self.is_bundle_file:
+            return "Bundle"
+        return "Static export"
 
     @property
     def site(self) -> str | None:
@@ -231,9 +232,11 @@ class Job:
 
     def inputs_to_collect_as(self, job_id: str | None) -> str:
         """Return the inputs with which a later run continues with a job of the same project."""
-        mode = "agent" if self.is_agent_job else "collect"
-        project = f", project-id: {self.project_id}" if self.project_id is not None else ""
-        return f"mode: {mode}{project}, job-id: {job_id}"
+        inputs = ["mode: agent" if self.is_agent_job else "mode: collect"]
+        if self.project_id is not None:
+            inputs.append(f"project-id: {self.project_id}")
+        inputs.append(f"job-id: {job_id}")
+        return ", ".join(inputs)
 
     @property
     def was_started_here(self) -> bool:
@@ -249,26 +252,28 @@ class Job:
     def subject(self) -> str:
         """The job's name for people, which begins a sentence."""
         if self.is_agent_job:
-            return (
-                f"Agent job {self.job_id} of project {self.project_id}"
-                if self.job_id
-                else self.kind
-            )
+            if not self.job_id:
+                return self.kind
+            return f"Agent job {self.job_id} of project {self.project_id}"
         if self.site is not None:
-            return f"{'Bundle' if self.is_bundle_file else 'Export'} of {self.site}"
-        return f"Export job {self.job_id}" if self.job_id else self.kind
+            noun = "Bundle" if self.is_bundle_file else "Export"
+            return f"{noun} of {self.site}"
+        if self.job_id:
+            return f"Export job {self.job_id}"
+        return self.kind
 
     @property
     def title(self) -> str:
         """The job's name above its log and its summary."""
-        return self.subject if self.site is None else f"{self.kind} of {self.site}"
+        if self.site is None:
+            return self.subject
+        return f"{self.kind} of {self.site}"
 
     def headline(self, error: ActionError) -> str:
         """Return what failed and how, in one sentence."""
-        is_about_an_input = isinstance(error, InvalidInput) or error.summary.startswith(
-            "`base-url`"
-        )
-        return error.summary if is_about_an_input else f"{self.subject}: {error.summary}"
+        if isinstance(error, InvalidInput) or error.summary.startswith("`base-url`"):
+            return error.summary  # is about an input, and not about the job
+        return f"{self.subject}: {error.summary}"
 
     @property
     def lack_of_room(self) -> str:
@@ -278,16 +283,20 @@ class Job:
         refusal = self.room.refusal
         if refusal.status == NoRoom.LIMIT:
             return "the platform allows no more starts for now (429)"
-        job = f" (job {refusal.running_job_id})" if refusal.running_job_id is not None else ""
+        reason = f"another export of {self.site} is running"
         if refusal.own_site is not None:
-            return f"the platform is exporting the same deployment for {refusal.own_site}{job}"
-        return f"another export of {self.site} is running{job}"
+            reason = f"the platform is exporting the same deployment for {refusal.own_site}"
+        if refusal.running_job_id is not None:
+            reason += f" (job {refusal.running_job_id})"
+        return reason
 
     @property
     def how_to_collect_other(self) -> str:
         """How to use the export that keeps this one from starting, unless it is this run's own."""
         room = self.room
-        if room is None or room.refusal.own_site is not None or room.refusal.status == NoRoom.LIMIT:
+        if room is None or room.refusal.status == NoRoom.LIMIT:
+            return ""
+        if room.refusal.own_site is not None:
             return ""
         running = room.refusal.running_job_id
         if running is None:
@@ -299,97 +308,139 @@ class Job:
     def verdict(self) -> str:
         """One of the `VERDICTS`."""
         if self.failure is None:
-            if self.was_started_here and self.link is None:
-                return STARTED
-            return DONE if self.job_id is not None or self.ended_at is not None else NOT_STARTED
+            return self._verdict_without_failure
         if self.began_at is None and not isinstance(self.failure, InvalidInput):
             return NOT_STARTED
-        return CANCELLED if isinstance(self.failure, Cancelled) else FAILED
+        if isinstance(self.failure, Cancelled):
+            return CANCELLED
+        return FAILED
+
+    @property
+    def _verdict_without_failure(self) -> str:
+        if self.was_started_here and self.link is None:
+            return STARTED
+        if self.job_id is None and self.ended_at is None:
+            return NOT_STARTED
+        return DONE
 
     def link_seconds(self, now: datetime) -> float:
-        """Return how long the link remains valid, at most 0 if it has expired; infinite if that is unknown."""
-        expires = self.link.expires if self.link is not None else None
-        return (expires - now).total_seconds() if expires is not None else math.inf
+        """Return how long the link remains valid, at most 0 if it has expired.
+
+        Infinite if that is unknown.
+        """
+        if self.link is None or self.link.expires is None:
+            return math.inf
+        return (self.link.expires - now).total_seconds()
 
     def duration_seconds(self, now: float) -> float:
         """Return how long the run has worked on this job."""
         if self.began_at is None:
             return 0.0
-        return (now if self.ended_at is None else self.ended_at) - self.began_at
+        ended_at = now if self.ended_at is None else self.ended_at
+        return ended_at - self.began_at
 
     def cancel(self, signal_name: str, now: float, *, is_start_unconfirmed: bool) -> None:
         """End the job because of a signal."""
-        when = (
-            f"after {format_clock(self.duration_seconds(now))}"
-            if self.began_at is not None
-            else "before it started"
-        )
+        when = "before it started"
+        if self.began_at is not None:
+            when = f"after {format_clock(self.duration_seconds(now))}"
         details = []
         if is_start_unconfirmed:
-            details = [
-                "A start request was in flight. Check the dashboard to see whether the export is running."
-            ]
+            check = "Check the dashboard to see whether the export is running."
+            details.append(f"A start request was in flight. {check}")
         elif self.job_id is None and not self.is_bundle_file:
-            details = ["Nothing was started on the platform."]
-            if self.room is not None and self.room.next_at > now:
-                waited = format_clock(now - self.room.since)
-                reason = f"It had waited for room for {waited}: {self.lack_of_room}."
-                refusal = self.room.refusal
-                details += filter(None, (reason, refusal.asked_pause, self.how_to_collect_other))
-        cause = f"The action received {signal_name}. {Cancelled.default_cause}"
-        self.failure = Cancelled(f"cancelled {when}", details=tuple(details), cause=cause)
+            details.append("Nothing was started on the platform.")
+            details += self._wait_until_cancel(now)
+        self.failure = Cancelled(
+            f"cancelled {when}",
+            details=tuple(details),
+            cause=f"The action received {signal_name}. {Cancelled.default_cause}",
+        )
         self.ended_at = now
         self.end_phase(now)
 
+    def _wait_until_cancel(self, now: float) -> list[str]:
+        """Return what a job waits for that is cancelled while it waits for room, in sentences."""
+        if self.room is None or self.room.next_at <= now:
+            return []
+        waited = format_clock(now - self.room.since)
+        sentences = [
+            f"It had waited for room for {waited}: {self.lack_of_room}.",
+            self.room.refusal.asked_pause,
+            self.how_to_collect_other,
+        ]
+        return [sentence for sentence in sentences if sentence]
+
     def result(self, now: float) -> dict[str, object]:
-        """Return the job's object in the output `results`, with every key. Unknown values are `None`."""
-        failure, delivered, archive, changes = (
-            self.failure,
-            self.delivered,
-            self.delivered.archive,
-            self.delivered.changes,
-        )
-        link = self.link if failure is None else None
-        agent_job = self.reading if isinstance(self.reading, AgentJob) else None
-        message = (
-            ". ".join(filter(None, (self.headline(failure), " ".join(failure.details))))
-            if failure
-            else None
-        )
-        known: dict[str, object] = {
+        """Return the job's object in the output `results`, with every key.
+
+        Unknown values are `None`.
+        """
+        result: dict[str, object] = {
             "mode": self.mode,
             "domain": self.domain,
             "projectId": self.project_id,
-            "deployedCommit": self.deployed.commit if self.deployed and self.job_id else None,
+            "deployedCommit": None,
             "jobId": self.job_id,
             "status": self.status,
-            "bundleUrl": link.url if link else None,
-            "expiresAt": link.expires_at if link else None,
+            "bundleUrl": None,
+            "expiresAt": None,
             "pageCount": self.page_count,
-            "bundlePath": delivered.bundle_path,
-            "bundleSize": archive.size if archive else None,
-            "bundleSha256": archive.sha256 if archive else None,
-            "sitePath": delivered.site_path,
-            "valuesFile": delivered.values_file,
-            "manifestPath": delivered.manifest_path,
-            "siteSha256": delivered.site_sha256,
-            "changed": changes.is_any if changes else None,
-            "changes": {"pages": dict(changes.pages), "files": dict(changes.files)}
-            if changes
-            else None,
-            "changesPath": delivered.changes_path,
+            "bundlePath": self.delivered.bundle_path,
+            "bundleSize": None,
+            "bundleSha256": None,
+            "sitePath": self.delivered.site_path,
+            "valuesFile": self.delivered.values_file,
+            "manifestPath": self.delivered.manifest_path,
+            "siteSha256": self.delivered.site_sha256,
+            "changed": None,
+            "changes": None,
+            "changesPath": self.delivered.changes_path,
             "prLink": self.pr_link,
-            "repository": agent_job.repository if agent_job else None,
-            "ref": agent_job.ref if agent_job else None,
-            "model": agent_job.model if agent_job else None,
-            "createdAt": agent_job.created_at if agent_job else None,
-            "archivedAt": agent_job.archived_at if agent_job else None,
+            "repository": None,
+            "ref": None,
+            "model": None,
+            "createdAt": None,
+            "archivedAt": None,
             "durationSeconds": int(self.duration_seconds(now)),
-            "failureReason": failure.failure_reason if failure else None,
-            "message": message,
+            "failureReason": None,
+            "message": None,
         }
-        # a line break would let a server write a command to a workflow that prints the value
-        return {
-            name: UNUSABLE.sub(" ", value) if isinstance(value, str) else value
-            for name, value in known.items()
-        }
+        if self.deployed is not None and self.job_id is not None:
+            result["deployedCommit"] = self.deployed.commit
+        self._add_delivery(result)
+        if isinstance(self.reading, AgentJob):
+            result["repository"] = self.reading.repository
+            result["ref"] = self.reading.ref
+            result["model"] = self.reading.model
+            result["createdAt"] = self.reading.created_at
+            result["archivedAt"] = self.reading.archived_at
+        if self.failure is not None:
+            result["failureReason"] = self.failure.failure_reason
+            result["message"] = self._message(self.failure)
+        for name, value in result.items():
+            if isinstance(value, str):
+                # a line break would let a server write a command to a workflow that prints it
+                result[name] = UNUSABLE.sub(" ", value)
+        return result
+
+    def _add_delivery(self, result: dict[str, object]) -> None:
+        """Add what is known of the link, the archive and the changes. A failed job has no link."""
+        if self.link is not None and self.failure is None:
+            result["bundleUrl"] = self.link.url
+            result["expiresAt"] = self.link.expires_at
+        archive = self.delivered.archive
+        if archive is not None:
+            result["bundleSize"] = archive.size
+            result["bundleSha256"] = archive.sha256
+        changes = self.delivered.changes
+        if changes is not None:
+            result["changed"] = changes.is_any
+            result["changes"] = {"pages": dict(changes.pages), "files": dict(changes.files)}
+
+    def _message(self, failure: ActionError) -> str:
+        """Return what failed, and the details, in one text."""
+        headline = self.headline(failure)
+        if not failure.details:
+            return headline
+        return f"{headline}. {' '.join(failure.details)}"

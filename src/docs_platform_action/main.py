@@ -13,10 +13,10 @@ from requests.utils import get_environ_proxies
 
 from .api.admin_api import AdminApi
 from .api.room import Room
+from .bundle.deliver import deliver_file
 from .clock import Clock
-from .context import Context
+from .context import Context, PlatformContext
 from .errors import ActionError, InternalError, internal_error
-from .events import Events
 from .github.client import GitHubClient
 from .github.deployments import Deployments
 from .http.api_client import ApiClient
@@ -25,9 +25,21 @@ from .http.pacing import Pacer
 from .http.transport import Transport
 from .http.trust import UnusableServerError, create_ssl_context
 from .inputs.reader import Reader
-from .inputs.settings import Settings
+from .inputs.settings import (
+    AgentSettings,
+    CollectSettings,
+    CommitSettings,
+    ExportSettings,
+    Mode,
+    Settings,
+    SiteSettings,
+    UnpackSettings,
+)
 from .job import Job
-from .jobs.runner import Runner, job_of
+from .jobs.agent import wait_for_agent
+from .jobs.collect import collect_site
+from .jobs.export_runner import ExportRunner
+from .jobs.runner import Runner, SingleJobRunner
 from .models import is_loopback
 from .outputs import Outputs
 from .redaction import Redactor
@@ -49,10 +61,9 @@ def main(signal_handler: SignalHandler, clock: Clock) -> int:
     stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     try:
         exit_code = run(os.environ, stream, signal_handler, clock)
-    except Exception as error:  # noqa: BLE001  # a stack trace could show what is not masked yet
-        stream.write(
-            f"Error: the action itself failed ({type(error).__name__}). {InternalError.default_cause}\n"
-        )
+    except Exception as error:  # noqa: BLE001  # a stack trace could show what is not masked
+        failed = f"the action itself failed ({type(error).__name__})"
+        stream.write(f"Error: {failed}. {InternalError.default_cause}\n")
         exit_code = 1
     signal_handler.ignore()
     try:
@@ -65,64 +76,56 @@ def main(signal_handler: SignalHandler, clock: Clock) -> int:
 
 
 def run(
-    environ: Mapping[str, str], stream: TextIO, signal_handler: SignalHandler, clock: Clock
+    environ: Mapping[str, str],
+    stream: TextIO,
+    signal_handler: SignalHandler,
+    clock: Clock,
 ) -> int:
-    """Run the action; return its exit code: 0, 1, or 128 plus the number of the signal that ended it."""
+    """Run the action; return its exit code.
+
+    It is 0, 1, or 128 plus the number of the signal that ended the run.
+    """
     in_workflow = bool(environ.get("GITHUB_OUTPUT")) or environ.get("GITHUB_ACTIONS") == "true"
-    console = Console(stream, in_workflow=in_workflow, debugging=environ.get("RUNNER_DEBUG") == "1")
+    debugging = environ.get("RUNNER_DEBUG") == "1"
+    console = Console(stream, in_workflow=in_workflow, debugging=debugging)
     reader = Reader(environ, in_workflow=in_workflow)
     console.mask(reader.secrets)
     output_file = _path(environ, "GITHUB_OUTPUT")
     env_file = _path(environ, "OUTPUT_ENV_FILE") if output_file is None else None
     outputs = Outputs(output_file, console.redactor, env_file=env_file)
     started_at = clock.monotonic()
-    jobs = [
-        Job(mode=reader.mode, began_at=started_at)
-    ]  # reports errors from before the settings are known
-    events: GuardedEvents | None = None
+    jobs = [Job(mode=reader.mode, began_at=started_at)]  # reports errors in the settings
     cancelled: Sequence[Job] = ()
+    events: GuardedEvents | None = None
     exit_code = 0
     try:
-        roots = filter(
-            None, [_path(environ, "GITHUB_WORKSPACE") or Path(), _path(environ, "RUNNER_TEMP")]
-        )
-        try:
-            settings = reader.read(roots=[*roots], env_file=env_file)
-        finally:
-            for warning in reader.warnings:
-                console.warning([warning])
+        settings = _read_settings(reader, environ, env_file, console)
         outputs.check()
-        jobs = [job_of(own) for own in settings.jobs]
-        log = Log(console, clock, jobs, max_parallel=settings.max_parallel)
-        events = GuardedEvents(log, console)
-        context = _context_for(settings, clock, events, outputs, console.redactor)
-        runner = Runner(
-            [*zip(jobs, settings.jobs, strict=True)], context, max_parallel=settings.max_parallel
-        )
+        jobs = jobs_of(settings)
+        events = GuardedEvents(_log_of(settings, jobs, console, clock), console)
+        context = Context(clock=clock, outputs=outputs, events=events)
+        runner = _runner_for(settings, jobs, context, console.redactor)
         received = signal_handler.run(runner)
         if received is not None:
-            exit_code, cancelled = 128 + received, runner.unfinished
+            exit_code = 128 + received
+            cancelled = runner.unfinished
             runner.cancel_unfinished(received.name)
     except Exception as error:  # noqa: BLE001  # any other becomes an `internal-error`
-        failure = error if isinstance(error, ActionError) else internal_error(error)
-        for job in jobs:
-            job.failure = job.failure or failure
+        _record_failure(jobs, error)
     now = clock.monotonic()
     duration_seconds = now - started_at
     # before the log, which may block: after a cancel the runner kills the container within seconds
     write = functools.partial(outputs.write_all, jobs, now=now, duration_seconds=duration_seconds)
-    if not signal_handler.finish(write, CANCELLED_OUTPUTS_SECONDS):
-        exit_code = _give_up_outputs(outputs, jobs, signal_handler, now)
-    for job in jobs:
-        if job.masks_bundle_url and job.link is not None:
-            console.mask_in_job(job.link.url)  # before the runner reads the outputs
+    interrupted_by = signal_handler.finish(write, CANCELLED_OUTPUTS_SECONDS)
+    if interrupted_by is not None:
+        exit_code = 128 + interrupted_by
+        _give_up_outputs(outputs, jobs, interrupted_by.name, now)
+    _mask_links(jobs, console)
     if events is not None:
         for job in cancelled:
             events.job_ended(job)
         events.close()
     _show_outputs(outputs, console, is_printed=output_file is None)
-    with console.bugs_as_warnings("An error annotation"):
-        annotate_failures(console, jobs)
     summary = Summary(
         jobs=jobs,
         console=console,
@@ -130,28 +133,173 @@ def run(
         monotonic=now,
         duration_seconds=duration_seconds,
     )
-    with console.bugs_as_warnings("The job summary"):
-        write_summary(summary, _path(environ, "GITHUB_STEP_SUMMARY"))
-    return exit_code or (1 if any(job.failure is not None for job in jobs) else 0)
+    _report(summary, _path(environ, "GITHUB_STEP_SUMMARY"))
+    return exit_code or int(any(job.failure is not None for job in jobs))
+
+
+def jobs_of(settings: Settings) -> list[Job]:
+    """Return a new job for each site, or for the one job that a run is about."""
+    match settings:
+        case ExportSettings():
+            return [_job_of_site(Mode.EXPORT, site) for site in settings.sites]
+        case CollectSettings():
+            job = _job_of_site(Mode.COLLECT, settings.site)
+            job.job_id = settings.job_id
+            return [job]
+        case UnpackSettings():
+            return [Job(mode=Mode.UNPACK, domain=settings.domain)]
+        case AgentSettings():
+            project_id = settings.project_id
+            return [Job(mode=Mode.AGENT, project_id=project_id, job_id=settings.job_id)]
+
+
+def _job_of_site(mode: Mode, site: SiteSettings) -> Job:
+    return Job(
+        mode=mode,
+        domain=site.domain,
+        project_id=site.project_id,
+        masks_bundle_url=site.delivery.mask_bundle_url,
+    )
+
+
+def _record_failure(jobs: Sequence[Job], error: Exception) -> None:
+    """Record what ended the run in each job that has not failed by itself."""
+    failure = error if isinstance(error, ActionError) else internal_error(error)
+    for job in jobs:
+        if job.failure is None:
+            job.failure = failure
+
+
+def _read_settings(
+    reader: Reader,
+    environ: Mapping[str, str],
+    env_file: Path | None,
+    console: Console,
+) -> Settings:
+    """Read the inputs, and show the warnings about them, also if they are refused."""
+    roots = [_path(environ, "GITHUB_WORKSPACE") or Path()]
+    temporary = _path(environ, "RUNNER_TEMP")
+    if temporary is not None:
+        roots.append(temporary)
+    try:
+        return reader.read(roots=roots, env_file=env_file)
+    finally:
+        for warning in reader.warnings:
+            console.warning([warning])
+
+
+def _log_of(settings: Settings, jobs: Sequence[Job], console: Console, clock: Clock) -> Log:
+    max_parallel = settings.max_parallel if isinstance(settings, ExportSettings) else 1
+    return Log(console, clock, jobs, max_parallel=max_parallel)
+
+
+def _runner_for(
+    settings: Settings,
+    jobs: Sequence[Job],
+    context: Context,
+    redactor: Redactor,
+) -> Runner:
+    """Return what runs the jobs, with the parts that the mode needs."""
+    if isinstance(settings, UnpackSettings):
+        unpacking = functools.partial(deliver_file, settings=settings, context=context)
+        return SingleJobRunner(jobs[0], unpacking, context)
+    platform = _platform_context(settings, context, redactor)
+    if isinstance(settings, ExportSettings):
+        return ExportRunner(jobs, settings, platform)
+    if isinstance(settings, CollectSettings):
+        collecting = functools.partial(
+            collect_site,
+            waiting=settings.waiting,
+            delivery=settings.site.delivery,
+            context=platform,
+        )
+        return SingleJobRunner(jobs[0], collecting, platform)
+    waiting = functools.partial(wait_for_agent, settings=settings, context=platform)
+    return SingleJobRunner(jobs[0], waiting, platform)
+
+
+def _platform_context(
+    settings: ExportSettings | CollectSettings | AgentSettings,
+    context: Context,
+    redactor: Redactor,
+) -> PlatformContext:
+    platform = settings.platform
+    client = HttpClient(
+        transport=Transport(create_ssl_context(platform.ca_bundle)),
+        clock=context.clock,
+        proxies_for=functools.cache(_proxies_for),  # reading the environment is slow
+        redactor=redactor,
+    )
+    start_timeout_seconds = 0.0
+    github: Deployments | None = None
+    if isinstance(settings, ExportSettings):
+        start_timeout_seconds = settings.start_timeout_seconds
+        if settings.commit is not None:
+            github = _deployments(settings.commit, client, context)
+    api = AdminApi(
+        client=ApiClient(client, base_url=platform.base_url, key=platform.admin_key),
+        pacer=Pacer(context.clock),
+        room=Room(context.clock, start_timeout_seconds=start_timeout_seconds),
+        clock=context.clock,
+        outage_tolerance_seconds=platform.outage_tolerance_seconds,
+        events=context.events,
+    )
+    return PlatformContext(
+        clock=context.clock,
+        outputs=context.outputs,
+        events=context.events,
+        client=client,
+        api=api,
+        github=github,
+    )
+
+
+def _deployments(wanted: CommitSettings, client: HttpClient, context: Context) -> Deployments:
+    github_client = GitHubClient(
+        client=ApiClient(client, base_url=wanted.github_api_url, key=wanted.github_token),
+        repository=wanted.github_repository,
+        clock=context.clock,
+        events=context.events,
+    )
+    return Deployments(
+        github_client,
+        commit=wanted.commit,
+        creator=wanted.deployment_creator,
+        environment=wanted.deployment_environment,
+        repository_url=f"{wanted.github_server_url}/{wanted.github_repository}",
+    )
 
 
 def _give_up_outputs(
     outputs: Outputs,
     jobs: Sequence[Job],
-    signal_handler: SignalHandler,
+    signal_name: str,
     now: float,
-) -> int:
-    """Cancel the jobs that have not failed: their outputs are missing. Return the exit code."""
-    received = signal_handler.received
-    assert received is not None  # noqa: S101  # for the type checker: only a signal ends a write
+) -> None:
+    """Cancel the jobs that have not failed: their outputs are missing."""
     outputs.error = InternalError(
         "they could not be written in time after the cancel",
         cause="The file that GITHUB_OUTPUT or OUTPUT_ENV_FILE names blocks.",
     )
     for job in jobs:
         if job.failure is None:
-            job.cancel(received.name, now, is_start_unconfirmed=False)
-    return 128 + received
+            job.cancel(signal_name, now, is_start_unconfirmed=False)
+
+
+def _mask_links(jobs: Sequence[Job], console: Console) -> None:
+    """Mask the links that the workflow asks to mask, before the runner reads the outputs."""
+    for job in jobs:
+        if job.masks_bundle_url and job.link is not None:
+            console.mask_in_job(job.link.url)
+
+
+def _report(summary: Summary, summary_file: Path | None) -> None:
+    """Write the error annotations and the job summary."""
+    console = summary.console
+    with console.bugs_as_warnings("An error annotation"):
+        annotate_failures(console, summary.jobs)
+    with console.bugs_as_warnings("The job summary"):
+        write_summary(summary, summary_file)
 
 
 def _show_outputs(outputs: Outputs, console: Console, *, is_printed: bool) -> None:
@@ -163,56 +311,15 @@ def _show_outputs(outputs: Outputs, console: Console, *, is_printed: bool) -> No
         console.print_outputs(outputs.printable)
 
 
-def _context_for(
-    settings: Settings,
-    clock: Clock,
-    events: Events,
-    outputs: Outputs,
-    redactor: Redactor,
-) -> Context:
-    client = HttpClient(
-        transport=Transport(create_ssl_context(settings.ca_bundle)),
-        clock=clock,
-        proxies_for=functools.cache(_proxies_for),  # reading the environment is slow
-        redactor=redactor,
-    )
-    api = AdminApi(  # without a platform, it is not used
-        client=ApiClient(client, base_url=settings.base_url or "", key=settings.admin_key or ""),
-        pacer=Pacer(clock),
-        room=Room(clock, start_timeout_seconds=settings.jobs[0].start_timeout_seconds),
-        clock=clock,
-        outage_tolerance_seconds=settings.outage_tolerance_seconds,
-        events=events,
-    )
-    github = None
-    if (wanted := settings.deployment) is not None:
-        token_client = ApiClient(client, base_url=wanted.github_api_url, key=wanted.github_token)
-        github = Deployments(
-            GitHubClient(
-                client=token_client,
-                repository=wanted.github_repository,
-                clock=clock,
-                events=events,
-            ),
-            commit=wanted.commit,
-            creator=wanted.deployment_creator,
-            environment=wanted.deployment_environment,
-            repository_url=f"{wanted.github_server_url}/{wanted.github_repository}",
-        )
-    return Context(
-        clock=clock,
-        client=client,
-        api=api,
-        outputs=outputs,
-        events=events,
-        github=github,
-    )
-
-
 def _proxies_for(url: str) -> dict[str, str]:
-    """Return the environment's proxies. A proxy could not reach a loopback host, but would see what is sent there over http."""
+    """Return the environment's proxies.
+
+    A proxy could not reach a loopback host, but would see what is sent there over http.
+    """
+    if is_loopback(urlsplit(url).hostname or ""):
+        return {}
     try:
-        return {} if is_loopback(urlsplit(url).hostname or "") else get_environ_proxies(url)
+        return get_environ_proxies(url)
     except UnicodeError as error:
         cause = "NO_PROXY contains characters that are invalid in a host name."
         raise UnusableServerError(cause=cause, remedy="Correct NO_PROXY.") from error

@@ -57,6 +57,27 @@ def owner_of(folder: Path) -> Owner | None:
     return Owner(status.st_uid, status.st_gid)
 
 
+class Owners:
+    """The owners of folders, each looked up once."""
+
+    def __init__(self) -> None:
+        self._owners: dict[Path, Owner | None] = {}
+
+    def of(self, folder: Path) -> Owner | None:
+        """Return who gets what is written below a folder. `None` if it needs no other owner."""
+        if folder not in self._owners:
+            self._owners[folder] = owner_of(folder)
+        return self._owners[folder]
+
+    @property
+    def chown_error(self) -> str | None:
+        """The error of the first file system on which the owner could not be set."""
+        for owner in self._owners.values():
+            if owner is not None and owner.chown_error is not None:
+                return owner.chown_error
+        return None
+
+
 def set_mode(path: bytes | Path | int, mode: int, *, dir_fd: int | None = None) -> None:
     """Set the mode of a file or folder, if the file system supports that. Raises `OSError`."""
     try:

@@ -82,11 +82,11 @@ class SignalHandler:
             self._ended.wait(work.abort())
         return event
 
-    def finish(self, write: Callable[[], None], grace_seconds: float) -> bool:
-        """Write in another thread, and return whether that ended. Raises what `write` raises.
+    def finish(self, write: Callable[[], None], grace_seconds: float) -> signal.Signals | None:
+        """Write in another thread. Return the signal that ended the wait for it, if one did.
 
-        A write cannot be interrupted. Without a signal, it may take as long as it needs; after a
-        signal, `grace_seconds`.
+        A write cannot be interrupted. Without a signal, it may take as long as it needs; after one,
+        `grace_seconds`. Raises what `write` raises.
         """
         errors: list[Exception] = []
 
@@ -101,13 +101,13 @@ class SignalHandler:
             writing.start()
         except RuntimeError:  # the machine allows no more threads
             write()
-            return True
+            return None
         while writing.is_alive() and self.received is None:
             writing.join(_CHECK_SECONDS)
         writing.join(grace_seconds)
         if errors:
             raise errors[0]
-        return not writing.is_alive()
+        return self.received if writing.is_alive() else None
 
     def _next_event(self, work: Work) -> Event:
         """Wait for the next event. Tick meanwhile, but never twice at the same time."""

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.inputs.reader import Reader
-from docs_platform_action.inputs.settings import Mode, Settings
+from docs_platform_action.inputs.settings import (
+    AgentSettings,
+    CollectSettings,
+    ExportSettings,
+    OutputPath,
+    PlatformSettings,
+    Settings,
+    UnpackSettings,
+    WaitSettings,
+)
 from docs_platform_action.inputs.table import DEFAULTS
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
 from tests.fuzz import fuzz
@@ -169,53 +178,53 @@ def read(inputs: Mapping[str, str], roots: Roots) -> Settings | list[str]:
 
 def check(settings: Settings, roots: Roots) -> None:
     """Check that settings are valid within the contract."""
-    first, parts = settings.jobs[0], urlsplit(settings.base_url)
-    waiting = first.waiting
-    durations = (
-        waiting.timeout_seconds,
-        waiting.poll_interval_seconds,
-        waiting.max_poll_interval_seconds,
-    )
-    assert all(
-        0 < seconds <= MAX_DURATION_SECONDS
-        for seconds in (*durations, settings.outage_tolerance_seconds)
-    )
-    assert waiting.poll_interval_seconds <= waiting.max_poll_interval_seconds
-    assert 1 <= settings.max_parallel <= 100
-    assert re.fullmatch(r"[\x21-\x7e]+", settings.admin_key)
-    assert (
-        parts.scheme == "https"
-        or parts.hostname == "localhost"
-        or ip_address(str(parts.hostname)).is_loopback
-    )
-    assert (parts.username, parts.query, parts.fragment, parts.path[-1:]) == (
-        None,
-        "",
-        "",
-        parts.path[-1:].strip("/"),
-    )
-    assert (first.mode == Mode.EXPORT) or len(settings.jobs) == 1
-    assert (first.job_id is None) == (first.mode == Mode.EXPORT)
-    json.dumps(first.start_options, allow_nan=False)
-    domains = [job.domain for job in settings.jobs]
-    assert all(
-        domain is None or re.fullmatch(r"[A-Za-z0-9_.-]+(:[0-9]+)?", domain) for domain in domains
-    )
+    if isinstance(settings, UnpackSettings):
+        check_targets([settings.bundle_path, settings.site_path], roots)
+        return
+    check_platform(settings.platform)
+    check_waiting(settings.waiting)
+    if isinstance(settings, AgentSettings):
+        return
+    sites = (settings.site,) if isinstance(settings, CollectSettings) else settings.sites
+    if isinstance(settings, ExportSettings):
+        assert 1 <= settings.max_parallel <= 100
+        json.dumps(settings.start_options, allow_nan=False)
+    domains = [site.domain for site in sites]
+    for domain in domains:
+        assert domain is None or re.fullmatch(r"[A-Za-z0-9_.-]+(:[0-9]+)?", domain)
     assert len({str(domain).lower() for domain in domains}) == len(domains)
-    targets = [
-        target
-        for job in settings.jobs
-        for target in (job.delivery.bundle_path, job.delivery.site_path, job.delivery.values_file)
-        if target is not None
-    ]
+    targets = []
+    for site in sites:
+        delivery = site.delivery
+        targets += [delivery.bundle_path, delivery.site_path, delivery.values_file]
+    check_targets([target for target in targets if target is not None], roots)
+
+
+def check_platform(platform: PlatformSettings) -> None:
+    parts = urlsplit(platform.base_url)
+    assert re.fullmatch(r"[\x21-\x7e]+", platform.admin_key)
+    assert 0 < platform.outage_tolerance_seconds <= MAX_DURATION_SECONDS
+    if parts.scheme != "https" and parts.hostname != "localhost":
+        assert ip_address(str(parts.hostname)).is_loopback
+    assert parts.username is None
+    assert parts.query == ""
+    assert parts.fragment == ""
+    assert not parts.path.endswith("/")
+
+
+def check_waiting(waiting: WaitSettings) -> None:
+    assert 0 < waiting.timeout_seconds <= MAX_DURATION_SECONDS
+    assert 0 < waiting.poll_interval_seconds <= waiting.max_poll_interval_seconds
+    assert waiting.max_poll_interval_seconds <= MAX_DURATION_SECONDS
+
+
+def check_targets(targets: Sequence[OutputPath], roots: Roots) -> None:
     for number, target in enumerate(targets):
         assert target.root in [root.resolve() for root in roots]
         assert target.path == target.path.resolve()
         assert target.path.is_relative_to(target.root)
-        assert not any(
-            other.path.is_relative_to(target.path)
-            for other in targets[:number] + targets[number + 1 :]
-        )
+        for other in [*targets[:number], *targets[number + 1 :]]:
+            assert not other.path.is_relative_to(target.path)
 
 
 @fuzz(200, base=st.sampled_from([EXPORT, EXPORT, COLLECT, AGENT, {}]), changes=changes_of_inputs)
@@ -226,7 +235,7 @@ def test_any_inputs_give_settings_or_an_error_that_names_them(
 
     found = read(inputs, roots)
 
-    if isinstance(found, Settings):
+    if not isinstance(found, list):
         check(found, roots)
         return
     message = "\n".join(found)

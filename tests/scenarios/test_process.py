@@ -138,9 +138,8 @@ class TestCancel:
             arrived.append(connection)
             read_request(connection)
 
-        action.constants["jobs.runner.START_GRACE_SECONDS"] = (
-            60.0  # long enough for a loaded machine
-        )
+        # long enough for a loaded machine
+        action.constants["jobs.export_runner.START_GRACE_SECONDS"] = 60.0
         with (
             RawServer(answer_later) as server,
             action.start(server.base_url, **EXPORT, **HOURLY) as running,

@@ -9,7 +9,7 @@ import requests
 from urllib3 import HTTPResponse
 
 from docs_platform_action.clock import Clock
-from docs_platform_action.context import Context
+from docs_platform_action.context import PlatformContext
 from docs_platform_action.events import Events
 from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.transport import Transport
@@ -123,9 +123,9 @@ def context(
     api: Any = None,
     client: Any = None,
     outputs: Outputs | None = None,
-) -> Context:
+) -> PlatformContext:
     """Return the context of a run with the parts that a test needs."""
-    return Context(
+    return PlatformContext(
         clock=clock,
         client=client,
         api=api,

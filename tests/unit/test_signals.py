@@ -138,7 +138,7 @@ class TestFinish:
             raise LookupError("lost")
 
         done: list[str] = []
-        assert handler.finish(lambda: done.append("written"), grace_seconds=0.0)
+        assert handler.finish(lambda: done.append("written"), grace_seconds=0.0) is None
         assert done == ["written"]
         with pytest.raises(LookupError, match="lost"):
             handler.finish(fail, grace_seconds=0.0)
@@ -147,8 +147,10 @@ class TestFinish:
         blocked, done = threading.Event(), threading.Event()
         receive(signal.SIGTERM)
 
-        assert not handler.finish(lambda: assert_soon(blocked), grace_seconds=0.0)
-        assert handler.finish(done.set, grace_seconds=60.0)
+        given_up = handler.finish(lambda: assert_soon(blocked), grace_seconds=0.0)
+
+        assert given_up == signal.SIGTERM
+        assert handler.finish(done.set, grace_seconds=60.0) is None
         assert (handler.received, done.is_set()) == (signal.SIGTERM, True)
         blocked.set()
 
@@ -159,7 +161,7 @@ class TestFinish:
             receive(signal.SIGINT)
             assert_soon(blocked)
 
-        assert not handler.finish(write, grace_seconds=0.0)
+        assert handler.finish(write, grace_seconds=0.0) == signal.SIGINT
         blocked.set()
 
 

@@ -44,7 +44,7 @@ class Staged:
             f".{name}{suffix}"
         )  # hidden, so that no glob of a later step matches it
         self.descriptor = -1  # until the part is created
-        self._target, self._owner, self._failure, self._summary = target, owner, failure, summary
+        self.target, self._owner, self._failure, self._summary = target, owner, failure, summary
         self._is_folder = is_folder
         self._made: list[Path] = []
 
@@ -93,7 +93,7 @@ class Staged:
                 advice = PATH_SHARED
                 details.insert(
                     0,
-                    f"Another process changed `{self._target.name}` or its temporary files during the run.",
+                    f"Another process changed `{self.target.name}` or its temporary files during the run.",
                 )
             raise self._failure(self._summary, details=tuple(details), **advice) from error
 
@@ -150,8 +150,8 @@ class Staged:
         with self.errors_explained():
             set_mode(self.descriptor, FOLDER_MODE if self._is_folder else FILE_MODE)
             os.close(os.dup(self.descriptor))  # reports late errors of network shares
-            self._part.replace(self._target.path)
-        self.path = self._target.path
+            self._part.replace(self.target.path)
+        self.path = self.target.path
 
 
 def write_all(descriptor: int, data: Chunk) -> None:

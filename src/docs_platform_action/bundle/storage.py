@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from requests.models import REDIRECT_STATI
 
-from ..context import Context
+from ..context import PlatformContext
 from ..errors import DownloadFailed
 from ..http.client import Response
 from ..http.faults import NetworkError, request_id_of
@@ -73,7 +73,7 @@ def error_text(response: Response) -> str:
 
 @contextlib.contextmanager
 def request_bundle(
-    url: str, headers: Mapping[str, str], context: Context, *, within_seconds: float
+    url: str, headers: Mapping[str, str], context: PlatformContext, *, within_seconds: float
 ) -> Iterator[tuple[Response, str]]:
     """Request a link, follow redirects to https or to this machine, and yield the response.
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from ..context import Context
+from ..context import PlatformContext
 from ..errors import DownloadFailed
 from ..http.client import Response
 from ..http.faults import NetworkError, request_id_of
@@ -77,7 +77,7 @@ class BundleStream(io.RawIOBase):
     `Cancelled` and the errors of `AdminApi.make_link`.
     """
 
-    def __init__(self, job: Job, context: Context, archive: Staged | None = None) -> None:
+    def __init__(self, job: Job, context: PlatformContext, archive: Staged | None = None) -> None:
         self.size: int | None = None  # if the storage has announced it
         self.received = 0
         self._job = job

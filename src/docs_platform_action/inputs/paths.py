@@ -1,4 +1,4 @@
-"""Paths in inputs: inside the folders that outlive the container, and usable for what is written there."""
+"""Paths in inputs: inside the folders that outlive the container, and usable there."""
 
 import contextlib
 import os
@@ -22,40 +22,48 @@ T = TypeVar("T")
 
 
 def resolve(value: str, roots: Sequence[Path]) -> OutputPath:
-    """Return a path inside one of the `roots`; a relative path starts at the first. Raises `ValueError`."""
-    path = Path(
-        os.path.realpath(roots[0] / value)
-    )  # not `resolve`, which raises for a circle of links before Python 3.13
-    workspace, *others = [root.resolve() for root in roots]
-    root = next((root for root in (workspace, *others) if path.is_relative_to(root)), None)
-    if root is None:
-        reason = "outside the workspace, so the container cannot share it; use a path inside the workspace"
-        raise ValueError(f"{quoted(value)} leads to {quoted(str(path))}, which is {reason}")
-    # a container cannot know where the temporary folder is on the runner, so that name is the container's own
-    return OutputPath(
-        path=path,
-        root=root,
-        name=str(path.relative_to(workspace)) if root == workspace else str(path),
-    )
+    """Return a path inside one of the `roots`; a relative path starts at the first.
+
+    Raises `ValueError`.
+    """
+    # not `Path.resolve`, which raises for a circle of links before Python 3.13
+    path = Path(os.path.realpath(roots[0] / value))
+    workspace = roots[0].resolve()
+    for root in roots:
+        resolved_root = root.resolve()
+        if path.is_relative_to(resolved_root):
+            # a container cannot know where the temporary folder is on the runner, so a path in it
+            # is named as the container sees it
+            is_in_workspace = resolved_root == workspace
+            name = path.relative_to(workspace) if is_in_workspace else path
+            return OutputPath(path=path, root=resolved_root, name=str(name))
+    reason = "outside the workspace, so the container cannot share it"
+    leads = f"{quoted(value)} leads to {quoted(str(path))}"
+    raise ValueError(f"{leads}, which is {reason}; use a path inside the workspace")
 
 
-def resolve_each(
-    value: str,
-    roots: Sequence[Path],
-    domains: Sequence[str | None],
-    use: Callable[[str, OutputPath], T],
-) -> list[T]:
-    """Return what `use` makes of the path of each domain, which replaces `{domain}`. Raises `ValueError` with all errors."""
-    if PLACEHOLDER in value and None in domains:
+def path_of_new_file(file: Path) -> OutputPath:
+    """Return the path of a file that replaces what is there, also a link."""
+    folder = Path(os.path.realpath(file.parent))
+    return OutputPath(path=folder / file.name, root=folder, name=str(file))
+
+
+def resolve_each(value: str, names: Sequence[str | None], use: Callable[[str], T]) -> list[T]:
+    """Return what `use` makes of the path of each site, whose name replaces `{domain}`.
+
+    Raises `ValueError` with the errors of all sites.
+    """
+    if PLACEHOLDER in value and None in names:
         missing = "neither `domain` nor a label in `project-id` is set"
         raise ValueError(f"contains {PLACEHOLDER}, but {missing}; set one, or remove {PLACEHOLDER}")
-    if PLACEHOLDER not in value and len(domains) > 1:
+    if PLACEHOLDER not in value and len(names) > 1:
         raise ValueError(f"must contain {PLACEHOLDER}, such as out/{PLACEHOLDER}")
-    used, errors = [], []
-    for domain in domains:
-        path = value.replace(PLACEHOLDER, domain or "")
+    used = []
+    errors = []
+    for name in names:
+        path = value.replace(PLACEHOLDER, name or "")
         try:
-            used.append(use(path, resolve(path, roots)))
+            used.append(use(path))
         except OSError as error:
             errors.append(f"{quoted(path)} cannot be used ({system_reason(error)})")
         except ValueError as error:
@@ -65,98 +73,130 @@ def resolve_each(
     return used
 
 
-def writable(
-    value: str, target: OutputPath, *, roots: Sequence[Path], is_folder: bool
-) -> OutputPath:
+def writable(value: str, roots: Sequence[Path], *, is_folder: bool) -> OutputPath:
     """Return a path that can be written to. Raises `ValueError` or `OSError` for another one."""
+    target = resolve(value, roots)
     path = target.path
     if not target.root.is_dir():
         raise ValueError(f"{quoted(value)} is in {quoted(str(target.root))}, which does not exist")
-    folder = next((existing for existing in path.parents if existing.exists()), path)
-    for part in path.relative_to(folder).parts:
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            (
-                folder / part
-            ).stat()  # raises if a name is too long, and what `exists` hides in some versions of Python
+    folder = _lowest_existing_folder(path)
+    _check_parts(path, folder)
     if not is_folder and (value.endswith("/") or (path.exists() and not path.is_file())):
         raise ValueError(f"{quoted(value)} is not the path of a regular file")
     if is_folder and path.exists():
-        if path in {root.resolve() for root in roots} or path.is_mount():
-            raise ValueError(f"{quoted(value)} cannot be replaced; use a folder inside it")
-        if (found := next(path.iterdir(), None)) is not None:
-            contents = f"it contains {quoted(found.name)}"
-            raise ValueError(
-                f"{quoted(value)} is not empty ({contents}); empty it in an earlier step, or use another folder"
-            )
+        _check_folder(value, path, roots)
     try:
         # not `os.access`, which knows neither a server's own rules nor a quota
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(PROBE_BYTES))
     except OSError as error:
-        raise ValueError(
-            f"the folder {quoted(folder.name)} cannot be written to ({system_reason(error)})"
-        ) from None
+        reason = system_reason(error)
+        fact = f"the folder {quoted(folder.name)} cannot be written to ({reason})"
+        raise ValueError(fact) from None
     return target
 
 
-def readable(value: str, target: OutputPath) -> OutputPath:
-    """Return the path of a file that can be read. Raises `ValueError` or `OSError` for another one."""
+def _lowest_existing_folder(path: Path) -> Path:
+    for folder in path.parents:
+        if folder.exists():
+            return folder
+    return path
+
+
+def _check_parts(path: Path, folder: Path) -> None:
+    """Raise `OSError` if a part of the path below the folder is not usable, such as too long.
+
+    Some versions of Python hide such errors in `exists`.
+    """
+    for part in path.relative_to(folder).parts:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            (folder / part).stat()
+
+
+def _check_folder(value: str, path: Path, roots: Sequence[Path]) -> None:
+    """Raise `ValueError` if a folder is in use."""
+    is_root = path in {root.resolve() for root in roots}
+    if is_root or path.is_mount():
+        raise ValueError(f"{quoted(value)} cannot be replaced; use a folder inside it")
+    content = next(path.iterdir(), None)
+    if content is not None:
+        fact = f"{quoted(value)} is not empty (it contains {quoted(content.name)})"
+        raise ValueError(f"{fact}; empty it in an earlier step, or use another folder")
+
+
+def readable(value: str, roots: Sequence[Path]) -> OutputPath:
+    """Return the path of a file that can be read.
+
+    Raises `ValueError` or `OSError` for another one.
+    """
+    target = resolve(value, roots)
+    if not target.path.exists():
+        raise ValueError(f"{quoted(value)} does not exist")
     if not target.path.is_file():
-        raise ValueError(
-            f"{quoted(value)} {'is not a regular file' if target.path.exists() else 'does not exist'}"
-        )
+        raise ValueError(f"{quoted(value)} is not a regular file")
     target.path.open("rb").close()
     return target
 
 
-def load_manifest(value: str, target: OutputPath, *, is_first: bool) -> Mapping[bytes, bytes]:
-    """Return the digests in a manifest, which may be missing or empty only if `is_first`. Raises `ValueError` and `OSError`."""
-    state = "does not exist"
-    if target.path.exists():
-        if not target.path.is_file() or target.path.stat().st_size > MAX_BYTES:
-            raise ValueError(
-                f"{quoted(value)} is not a regular file of at most {format_bytes(MAX_BYTES)}"
-            )
-        if data := target.path.read_bytes():
-            try:
-                return read_manifest(data)
-            except ValueError as error:
-                raise ValueError(
-                    f"{quoted(value)} is not a complete manifest: {error}; {FETCH_AGAIN}"
-                ) from None
-        state = "is empty"
-    if not is_first:
-        advice = f"{FETCH_AGAIN}, or, if there is none yet, set `first-publication: true`"
-        raise ValueError(f"{quoted(value)} {state}; {advice}")
-    return {}
+def load_manifest(
+    value: str,
+    roots: Sequence[Path],
+    *,
+    is_first: bool,
+) -> Mapping[bytes, bytes]:
+    """Return the digests in a manifest, which may be missing or empty only if `is_first`.
+
+    Raises `ValueError` and `OSError`.
+    """
+    path = resolve(value, roots).path
+    if not path.exists():
+        return _no_manifest(f"{quoted(value)} does not exist", is_first=is_first)
+    if not path.is_file() or path.stat().st_size > MAX_BYTES:
+        limit = format_bytes(MAX_BYTES)
+        raise ValueError(f"{quoted(value)} is not a regular file of at most {limit}")
+    data = path.read_bytes()
+    if not data:
+        return _no_manifest(f"{quoted(value)} is empty", is_first=is_first)
+    try:
+        return read_manifest(data)
+    except ValueError as error:
+        fact = f"{quoted(value)} is not a complete manifest: {error}"
+        raise ValueError(f"{fact}; {FETCH_AGAIN}") from None
+
+
+def _no_manifest(fact: str, *, is_first: bool) -> Mapping[bytes, bytes]:
+    """Return no digests for a first publication. Raises `ValueError` for a later one."""
+    if is_first:
+        return {}
+    advice = f"{FETCH_AGAIN}, or, if there is none yet, set `first-publication: true`"
+    raise ValueError(f"{fact}; {advice}")
 
 
 def overlaps(targets: Mapping[str, Sequence[OutputPath]]) -> list[tuple[str, str]]:
-    """Return a name and an error for two names whose paths overlap."""
-    every = sorted(
-        ((path.path.parts, name, path.name) for name, paths in targets.items() for path in paths)
-    )
-    found = {  # sorted, a path is followed by those inside it
-        (one, other): (
-            other,
-            f"{quoted(inner)} overlaps with {one}, {quoted(outer)}; use separate paths",
-        )
-        for (parts, one, outer), (inner_parts, other, inner) in pairwise(every)
-        if inner_parts[: len(parts)] == parts
-    }
+    """Return a name and an error for each two names whose paths overlap."""
+    every = []
+    for name, paths in targets.items():
+        every += [(path.path.parts, name, path.name) for path in paths]
+    every.sort()  # then a path is followed by those inside it
+    found = {}
+    for (outer_parts, outer_name, outer), (inner_parts, inner_name, inner) in pairwise(every):
+        if inner_parts[: len(outer_parts)] == outer_parts:
+            fact = f"{quoted(inner)} overlaps with {outer_name}, {quoted(outer)}"
+            found[outer_name, inner_name] = (inner_name, f"{fact}; use separate paths")
     return [*found.values()]
 
 
 def load_certificates(value: str, roots: Sequence[Path]) -> str:
     """Return the text of a PEM file inside one of the `roots`. Raises `ValueError`."""
     try:
-        pem = readable(value, resolve(value, roots)).path.read_text("ascii", errors="ignore") + "\n"
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+        path = readable(value, roots).path
+        pem = path.read_text("ascii", errors="ignore") + "\n"
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(cadata=pem)
     except ssl.SSLError:
-        convert = "convert the certificate with `openssl x509 -in FILE -out ca.pem`"
-        raise ValueError(
-            f"{quoted(value)} contains no PEM certificate, or an invalid one; {convert}"
-        ) from None
+        fact = f"{quoted(value)} contains no PEM certificate, or an invalid one"
+        advice = "convert the certificate with `openssl x509 -in FILE -out ca.pem`"
+        raise ValueError(f"{fact}; {advice}") from None
     except OSError as error:
         raise ValueError(f"{quoted(value)} cannot be read ({system_reason(error)})") from None
     return pem

@@ -1,41 +1,51 @@
-"""Reads the inputs by the table, and reports all errors in them together."""
+"""Reads the inputs by the table, and reports all mistakes in them together."""
 
-import inspect
-import math
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
-from ..errors import DENIED, DENIED_BY, InvalidInput
-from ..redaction import Redactor
-from ..text import as_sentence, join_errors, join_names, quoted
+from . import table
+from .checks import (
+    check_commit,
+    check_intervals,
+    check_job_id,
+    check_min_pages,
+    check_needs,
+    warnings_of_no_effect,
+)
+from .given import GivenInputs
+from .mistakes import Mistakes
 from .paths import (
     PLACEHOLDER,
     load_certificates,
     load_manifest,
     overlaps,
+    path_of_new_file,
     readable,
+    resolve,
     resolve_each,
     writable,
 )
 from .settings import (
+    AgentSettings,
+    CollectSettings,
     CommitSettings,
     DeliverySettings,
-    JobSettings,
+    ExportSettings,
     Mode,
     OutputPath,
-    Project,
+    PlatformSettings,
+    PublicationSettings,
     Settings,
+    SiteSettings,
+    UnpackSettings,
     WaitSettings,
 )
-from .table import COMPARE_WITH, DEFAULTS, INPUTS, TARGETS
-from .validators import EXAMPLE, project_errors, trimmed
+from .sites import Site, read_sites
+from .table import TARGETS, Input
+from .values import InputValues
 
-T = TypeVar("T")
-MAX_EDITS: Final = 2  # in a misspelled name, and at most a third of the right name's length
 ENV_FILE: Final = "OUTPUT_ENV_FILE"
 
 
@@ -44,316 +54,202 @@ class Reader:
 
     `secrets` has both forms of the admin key and of the token, `warnings` is for the log.
     `mode` is `None` if there is no such mode.
-    The runner passes everything in `with:`, `job-id` as `INPUT_JOB-ID` (source: actions/runner, Handler.cs). Outside a workflow
-    `INPUT_JOB_ID` is the same input, because most shells cannot set a variable with a hyphen.
     """
 
     def __init__(self, environ: Mapping[str, str], *, in_workflow: bool) -> None:
-        keys = _both_forms(environ, "ADMIN", "KEY")
-        self.secrets = [*keys, *_both_forms(environ, "GITHUB", "TOKEN")]
+        given = GivenInputs(environ, in_workflow=in_workflow)
+        self.secrets = given.secrets
         self.warnings: list[str] = []
-        self._redactor = Redactor(keys)
-        self._runner = {
-            "github-api-url": environ.get("GITHUB_API_URL") if in_workflow else None,
-            "github-repository": environ.get("GITHUB_REPOSITORY") if in_workflow else None,
-            "github-server-url": environ.get("GITHUB_SERVER_URL") or "https://github.com",
-        }
-        self._errors: list[tuple[str, str]] = []  # each with the name of its input
-        self._texts: dict[str, str] = {}
-        self._values: dict[str, Any] = {}  # no entry for an input that is missing or invalid
-        unknown: dict[
-            str, str
-        ] = {}  # the names as they are given, each with the name that it stands for
-        for variable in sorted(environ):
-            given = variable.removeprefix("INPUT_").lower()
-            if (
-                not given or variable != f"INPUT_{given.upper()}"
-            ):  # the runner writes every name in upper case
-                continue
-            name = given if in_workflow else given.replace("_", "-")
-            if name not in DEFAULTS:
-                unknown[given] = name
-            elif (text := trimmed(environ[variable])) and self._texts.setdefault(
-                name, text
-            ) != text:
-                self._errors.append(
-                    (
-                        name,
-                        "is set twice, with a hyphen and with an underscore, to different values; remove one",
-                    )
-                )
-        self.mode = self._text("mode") if self._text("mode") in [*Mode] else None
-        self._check_names(unknown)
+        self._mistakes = Mistakes()
+        given.check_names(self._mistakes, self.warnings)
+        self._values = InputValues(given, self._mistakes)
+        self.mode = self._values.mode
+        self._github_api_url = ""
+        self._github_repository = ""
+        self._github_server_url = environ.get("GITHUB_SERVER_URL") or "https://github.com"
+        if in_workflow:
+            self._github_api_url = environ.get("GITHUB_API_URL", "")
+            self._github_repository = environ.get("GITHUB_REPOSITORY", "")
+        self._sites: Sequence[Site] = ()
+        self._targets: dict[str, Sequence[OutputPath]] = {}  # of each site, by input
+        self._published: Sequence[Mapping[bytes, bytes]] | None = None  # of each site
+        self._certificates: str | None = None
 
     def read(self, *, roots: Sequence[Path], env_file: Path | None = None) -> Settings:
-        """Return the settings. Raises `InvalidInput` with every error.
+        """Return the settings. Raises `InvalidInput` with every mistake.
 
-        `roots` are the folders that outlive the container: the workspace, then the runner's temporary folder if there is one.
-        `env_file` is the file that `OUTPUT_ENV_FILE` names, if the run writes it.
+        `roots` are the folders that outlive the container: the workspace, then the runner's
+        temporary folder if there is one. `env_file` is the file that `OUTPUT_ENV_FILE` names, if
+        the run writes it.
         """
-        self._parse()
-        self._check_together()
+        has_github = bool(self._github_api_url and self._github_repository)
+        self._values.check()
+        check_intervals(self._values, self._mistakes)
+        check_job_id(self._values, self._mistakes)
+        self._sites = read_sites(self._values, self._mistakes)
+        check_min_pages(self._values, self._mistakes)
+        check_commit(self._values, self._mistakes, has_github=has_github)
+        check_needs(self._values, self._mistakes)
         self._resolve_paths(roots, env_file)
-        if self._errors:
-            raise self._failure()
-        self._warn_of_no_effect()
-        values, jobs = self._values, []
-        for number, (domain, project_id) in enumerate(self._sites):
-            paths = {
-                name: values[name] and values[name][number] for name in (*TARGETS, COMPARE_WITH)
-            }
-            own = {**values, "domain": domain, "project-id": project_id, **paths}
-            own["waiting"], own["delivery"] = (
-                _filled(WaitSettings, own),
-                _filled(DeliverySettings, own),
-            )
-            jobs.append(_filled(JobSettings, own))
-        deployment = (
-            _filled(CommitSettings, {**values, **self._runner}) if values["commit"] else None
-        )
-        return _filled(Settings, {**values, "jobs": tuple(jobs), "deployment": deployment})
+        self._mistakes.check()
+        self.warnings += warnings_of_no_effect(self._values)
+        match self._values.required(table.MODE):
+            case Mode.EXPORT:
+                return self._export_settings()
+            case Mode.COLLECT:
+                return self._collect_settings()
+            case Mode.UNPACK:
+                return self._unpack_settings()
+            case Mode.AGENT:
+                return self._agent_settings()
 
-    @property
-    def _sites(self) -> list[tuple[str | None, str | None]]:
-        """The name of each site, and its project."""
-        domains: Sequence[str | None] = self._values.get("domain") or [None]
-        projects: Sequence[Project] = self._values.get("project-id") or []
-        if not projects:
-            return [(domain, None) for domain in domains]
-        return [(project.label or domains[0], project.project_id) for project in projects]
-
-    @property
-    def _checks_delivery(self) -> bool:
-        """Whether inputs about delivery are checked: an invalid `wait` hides no errors of them."""
-        return bool(self._values.get("wait", True))
-
-    def _text(self, name: str) -> str:
-        return self._texts.get(name) or DEFAULTS[name]
-
-    def _is_set(self, name: str) -> bool:
-        """Return whether an input differs from its default, which the runner passes too."""
-        return self._text(name) != DEFAULTS[name]
-
-    def _check_names(self, unknown: Mapping[str, str]) -> None:
-        """Refuse the names that are close to that of an input: a guard that is misspelled does not guard."""
-        others, unset = [], [known for known in DEFAULTS if not self._is_set(known)]
-        for given, name in unknown.items():
-            shown = f"`{self._redactor.hide_key(given)[:80]}`"
-            meant = next(
-                (
-                    known
-                    for known in unset
-                    if is_close(name, known, min(MAX_EDITS, len(known) // 3))
-                ),
-                None,
-            )
-            if meant is not None:
-                self._errors.append((meant, f"{shown} is not an input; did you mean `{meant}`?"))
-            else:
-                others.append(shown)
-        if others:
-            self.warnings.append(
-                f"Names that are not inputs have no effect: {join_errors(others)}."
-            )
-
-    @contextmanager
-    def _reporting(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except ValueError as error:
-            self._errors.append((name, str(error)))
-
-    def _parse(self) -> None:
-        values = self._values
-        for row in INPUTS:
-            modes = (
-                [values["mode"]] if "mode" in values else [*Mode]
-            )  # of an unknown mode, every input is read
-            text = self._text(row.name) if any(mode in row.modes for mode in modes) else row.default
-            with self._reporting(row.name):
-                is_required = all(mode in row.required_in for mode in modes)
-                if row.unless and self._is_set(row.unless):
-                    is_required = False
-                if not text and is_required and row.name not in dict(self._errors):
-                    raise ValueError(
-                        ". ".join(
-                            filter(None, [f"missing; mode `{modes[0]}` requires it", row.hint])
-                        )
-                    )
-                if row.name != "admin-key" and self._redactor.has_key(text):
-                    raise ValueError("contains the admin key, which belongs only in `admin-key`")
-                values[row.name] = row.parse(text) if text else None
-
-    def _check_together(self) -> None:
-        """Check what concerns two inputs."""
-        values, errors = self._values, self._errors
-        mode, domains = values.get("mode"), values.get("domain") or []
-        if values.get("max-poll-interval", math.inf) < values.get("poll-interval", 0.0):
-            minimum = self._text("poll-interval")
-            error = f"{self._text('max-poll-interval')} is less than poll-interval, {minimum}; set it to {minimum} or more"
-            errors.append(("max-poll-interval", error))
-        if mode == Mode.EXPORT and self._is_set("job-id"):
-            question = ", or did you mean `mode: agent`?" if self._is_set("project-id") else ""
-            error = f"mode `export` starts a new job; to collect this one, set `mode: collect`{question}"
-            errors.append(("job-id", error))
-        if mode in {Mode.COLLECT, Mode.UNPACK} and len(domains) > 1:
-            error = f"lists {len(domains)} domains, but mode `{mode}` delivers one bundle; set one domain, or none"
-            errors.append(("domain", error))
-            values["domain"] = domains[:1]
-        self._check_projects(mode, domains, values.get("project-id") or [])
-        if mode == Mode.EXPORT and self._is_set("commit"):
-            for name, usual in (
-                ("github-token", "`${{ github.token }}`"),
-                ("deployment-creator", "`docs-platform[bot]`"),
-            ):
-                if not self._is_set(name):
-                    errors.append((name, f"missing; `commit` requires it, such as {usual}"))
-            if not all(self._runner.values()):
-                error = "works only in a workflow, whose runner sets GITHUB_REPOSITORY and GITHUB_API_URL; remove it"
-                errors.append(("commit", error))
-        for row in INPUTS if self._checks_delivery else ():  # else it has no effect anyway
-            if row.needs and values.get(row.name) and not self._is_set(row.needs):
-                errors.append(
-                    (
-                        row.name,
-                        f"has no effect without `{row.needs}`; set both, or remove `{row.name}`",
-                    )
-                )
-
-    def _check_projects(
-        self,
-        mode: Mode | None,
-        domains: Sequence[str],
-        projects: Sequence[Project],
-    ) -> None:
-        """Check `project-id`, together with the mode, `domain` and `min-pages`."""
-        values = self._values
-        errors = self._errors
-        label = projects[0].label if projects else None
-        if mode in {Mode.COLLECT, Mode.AGENT} and len(projects) > 1:
-            count = len(projects)
-            error = f"lists {count} projects, but mode `{mode}` is about one job; set one project"
-            errors.append(("project-id", error))
-            values["project-id"] = projects[:1]
-        elif mode == Mode.AGENT and label is not None:
-            error = f"has a label, which mode `agent` does not use; write {projects[0].project_id}"
-            errors.append(("project-id", error))
-        elif mode != Mode.AGENT and (mistakes := project_errors(projects)):
-            errors.append(("project-id", join_errors(mistakes)))
-            del values["project-id"]
-        if projects and domains and (len(projects) > 1 or len(domains) > 1):
-            instead = f"write each domain before its project, {EXAMPLE}, and remove `domain`"
-            error = f"with several sites, `project-id` names them all; {instead}"
-            errors.append(("domain", error))
-        elif projects and domains and label is not None:
-            error = f"names the site, as does the label {quoted(label)} in `project-id`; remove one"
-            errors.append(("domain", error))
-        if not self._is_set("project-id") or not self._checks_delivery:
-            return
-        if values.get("min-pages") and not self._is_set("site-path"):
-            reason = "because such an export reports no number of pages"
-            error = f"needs `site-path` with `project-id`, {reason}"
-            errors.append(("min-pages", f"{error}; set both, or remove `min-pages`"))
+    # The paths of each site.
 
     def _resolve_paths(self, roots: Sequence[Path], env_file: Path | None) -> None:
-        """Replace the paths to write to by those of each domain, and the path of the certificates by the certificates."""
-        values, found = self._values, dict[str, Sequence[OutputPath]]()
-        if env_file is not None:  # a link at the path itself is replaced
-            folder = Path(os.path.realpath(env_file.parent))
-            found[ENV_FILE] = [
-                OutputPath(path=folder / env_file.name, root=folder, name=str(env_file))
-            ]
-        domains = [domain for domain, _ in self._sites]
-        for name in filter(values.get, (*TARGETS, COMPARE_WITH)):
-            path = values[name]
-            is_named = "domain" in values and "project-id" in values
-            if PLACEHOLDER in path and not is_named:
-                continue
-            with self._reporting(name):
-                if name != COMPARE_WITH:
-                    is_read = name == "bundle-path" and values.get("mode") == Mode.UNPACK
-                    use = (
-                        readable
-                        if is_read
-                        else partial(writable, roots=roots, is_folder=name == "site-path")
-                    )
-                    found[name] = values[name] = resolve_each(path, roots, domains, use)
-                else:
-                    found[name] = resolve_each(path, roots, domains, lambda _, target: target)
-                    load = partial(load_manifest, is_first=values.get("first-publication", False))
-                    values[name] = None
-                    if self._checks_delivery:
-                        values[name] = resolve_each(path, roots, domains, load)
-        if (
-            values.get("first-publication")
-            and isinstance(published := values.get(COMPARE_WITH), list)
-            and all(published)
-        ):
-            error = (
-                "is `true`, but the manifest of `compare-with` exists; remove `first-publication`"
-            )
-            self._errors.append(("first-publication", error))
-        self._errors += overlaps(found)
-        if values.get("ca-bundle"):
-            with self._reporting("ca-bundle"):
-                values["ca-bundle"] = load_certificates(values["ca-bundle"], roots)
+        """Find the paths of each site, and read the published manifests and the certificates."""
+        for row in TARGETS:
+            self._resolve_target(row, roots)
+        found = dict(self._targets)
+        if env_file is not None:
+            found[ENV_FILE] = [path_of_new_file(env_file)]
+        compared = self._read_published(roots)
+        if compared is not None:
+            found["compare-with"] = compared
+        for name, error in overlaps(found):
+            self._mistakes.add(name, error)
+        certificates = self._values.value(table.CA_BUNDLE)
+        if certificates is not None:
+            with self._mistakes.reported("ca-bundle"):
+                self._certificates = load_certificates(certificates, roots)
 
-    def _warn_of_no_effect(self) -> None:
-        mode, waits = self._values["mode"], self._values["wait"]
-        if (
-            self._values["deployment-creator"] and not self._values["commit"]
-        ):  # both are empty in another mode
-            self.warnings.append(
-                "Input `deployment-creator` has no effect without `commit`: the run does not wait for a deployment."
-            )
-        for row in filter(lambda row: self._is_set(row.name), INPUTS):
-            effect = f"Input `{row.name}` has no effect"
-            if mode not in row.modes:
-                self.warnings.append(
-                    f"{effect} in mode `{mode}`, only in {join_names(row.modes, 'and')}."
-                )
-            elif row.is_about_delivery and not waits:
-                self.warnings.append(
-                    f"{effect} with `wait: false`; set it in the step that collects the job with `mode: collect`."
-                )
+    def _resolve_target(self, row: Input[str], roots: Sequence[Path]) -> None:
+        path = self._values.value(row)
+        if path is None or self._lacks_names(path):
+            return
+        use = partial(writable, roots=roots, is_folder=row is table.SITE_PATH)
+        if row is table.BUNDLE_PATH and self.mode == Mode.UNPACK:
+            use = partial(readable, roots=roots)
+        with self._mistakes.reported(row.name):
+            self._targets[row.name] = resolve_each(path, self._site_names, use)
 
-    def _failure(self) -> InvalidInput:
-        """Return one exception for all errors."""
-        remedies = (
-            DENIED["remedy"] if DENIED_BY in text else InvalidInput.default_remedy
-            for _, text in self._errors
+    def _read_published(self, roots: Sequence[Path]) -> Sequence[OutputPath] | None:
+        """Read the manifest that each site is compared with. Return their paths, if known."""
+        path = self._values.value(table.COMPARE_WITH)
+        if path is None or self._lacks_names(path):
+            return None
+        is_first = self._values.value(table.FIRST_PUBLICATION) or False
+        paths: Sequence[OutputPath] | None = None
+        with self._mistakes.reported("compare-with"):
+            paths = resolve_each(path, self._site_names, partial(resolve, roots=roots))
+            if self._values.checks_delivery:
+                load = partial(load_manifest, roots=roots, is_first=is_first)
+                self._published = resolve_each(path, self._site_names, load)
+        if is_first and self._published is not None and all(self._published):
+            exists = "the manifest of `compare-with` exists; remove `first-publication`"
+            self._mistakes.add("first-publication", f"is `true`, but {exists}")
+        return paths
+
+    def _lacks_names(self, path: str) -> bool:
+        """Return whether a path names the sites, but their names are invalid."""
+        has_names = self._values.is_valid(table.DOMAIN) and self._values.is_valid(table.PROJECT_ID)
+        return PLACEHOLDER in path and not has_names
+
+    @property
+    def _site_names(self) -> Sequence[str | None]:
+        return [site.name for site in self._sites]
+
+    # The settings of each mode, from inputs that have no mistakes.
+
+    def _export_settings(self) -> ExportSettings:
+        return ExportSettings(
+            platform=self._platform_settings(),
+            sites=tuple(self._site_settings(number) for number in range(len(self._sites))),
+            start_timeout_seconds=self._values.required(table.START_TIMEOUT),
+            start_options=self._values.value(table.START_OPTIONS) or {},
+            wait=self._values.required(table.WAIT),
+            waiting=self._wait_settings(),
+            max_parallel=self._values.required(table.PARALLEL),
+            commit=self._commit_settings(),
         )
-        remedy = " ".join(dict.fromkeys(remedies))
-        if len(self._errors) == 1:
-            name, text = self._errors[0]
-            return InvalidInput(f"Invalid input `{name}`: {text}", remedy=remedy)
-        names = ", ".join(dict.fromkeys(f"`{name}`" for name, _ in self._errors))
-        details = tuple(as_sentence(f"`{name}`: {text}") for name, text in self._errors)
-        return InvalidInput(f"Invalid inputs: {names}", details=details, remedy=remedy)
 
+    def _collect_settings(self) -> CollectSettings:
+        return CollectSettings(
+            platform=self._platform_settings(),
+            job_id=self._values.required(table.JOB_ID),
+            site=self._site_settings(0),
+            waiting=self._wait_settings(),
+        )
 
-def _both_forms(environ: Mapping[str, str], *words: str) -> list[str]:
-    """Return the values of an input with a hyphen and with an underscore."""
-    return [*filter(None, (trimmed(environ.get(f"INPUT_{mark.join(words)}", "")) for mark in "-_"))]
+    def _unpack_settings(self) -> UnpackSettings:
+        return UnpackSettings(
+            domain=self._sites[0].name,
+            bundle_path=self._targets["bundle-path"][0],
+            bundle_sha256=self._values.required(table.BUNDLE_SHA256),
+            site_path=self._targets["site-path"][0],
+            publication=self._publication_settings(0),
+        )
 
+    def _agent_settings(self) -> AgentSettings:
+        (project,) = self._values.required(table.PROJECT_ID)
+        return AgentSettings(
+            platform=self._platform_settings(),
+            project_id=project.project_id,
+            job_id=self._values.required(table.JOB_ID),
+            waiting=self._wait_settings(),
+            require_pr=self._values.required(table.REQUIRE_PR),
+        )
 
-def _filled(kind: Callable[..., T], values: Mapping[str, Any]) -> T:
-    """Return settings whose fields are named after inputs: `timeout_seconds` is `timeout`."""
-    names = {
-        field: field.removesuffix("_seconds").replace("_", "-")
-        for field in inspect.signature(kind).parameters
-    }
-    return kind(**{field: values[name] for field, name in names.items()})
+    def _platform_settings(self) -> PlatformSettings:
+        return PlatformSettings(
+            base_url=self._values.required(table.BASE_URL),
+            admin_key=self._values.required(table.ADMIN_KEY),
+            outage_tolerance_seconds=self._values.required(table.OUTAGE_TOLERANCE),
+            ca_bundle=self._certificates,
+        )
 
+    def _wait_settings(self) -> WaitSettings:
+        return WaitSettings(
+            timeout_seconds=self._values.required(table.TIMEOUT),
+            poll_interval_seconds=self._values.required(table.POLL_INTERVAL),
+            max_poll_interval_seconds=self._values.required(table.MAX_POLL_INTERVAL),
+        )
 
-def is_close(one: str, other: str, edits: int) -> bool:
-    """Return whether at most so many edits make one text from another.
+    def _commit_settings(self) -> CommitSettings | None:
+        commit = self._values.value(table.COMMIT)
+        if commit is None:
+            return None
+        return CommitSettings(
+            commit=commit,
+            commit_timeout_seconds=self._values.required(table.COMMIT_TIMEOUT),
+            github_token=self._values.required(table.GITHUB_TOKEN),
+            deployment_creator=self._values.required(table.DEPLOYMENT_CREATOR),
+            deployment_environment=self._values.value(table.DEPLOYMENT_ENVIRONMENT),
+            github_api_url=self._github_api_url,
+            github_server_url=self._github_server_url,
+            github_repository=self._github_repository,
+        )
 
-    An edit inserts, deletes or replaces a character, or swaps it with the next one.
-    """
-    if one and one[0] == other[:1]:
-        return is_close(one[1:], other[1:], edits)
-    edited = [(one[1:], other), (one, other[1:]), (one[1:], other[1:])]
-    if one[:2] == other[1::-1]:
-        edited.append((one[2:], other[2:]))
-    return one == other or (edits > 0 and any(is_close(*pair, edits - 1) for pair in edited))
+    def _site_settings(self, number: int) -> SiteSettings:
+        site = self._sites[number]
+        delivery = DeliverySettings(
+            bundle_path=self._target(table.BUNDLE_PATH, number),
+            site_path=self._target(table.SITE_PATH, number),
+            publication=self._publication_settings(number),
+            values_file=self._target(table.VALUES_FILE, number),
+            export_version=self._values.value(table.EXPORT_VERSION),
+            mask_bundle_url=self._values.required(table.MASK_BUNDLE_URL),
+        )
+        return SiteSettings(domain=site.name, project_id=site.project_id, delivery=delivery)
+
+    def _publication_settings(self, number: int) -> PublicationSettings:
+        return PublicationSettings(
+            min_pages=self._values.value(table.MIN_PAGES),
+            manifest_path=self._target(table.MANIFEST_PATH, number),
+            compare_with=self._published[number] if self._published is not None else None,
+            changes_path=self._target(table.CHANGES_PATH, number),
+            max_removed=self._values.value(table.MAX_REMOVED),
+        )
+
+    def _target(self, row: Input[str], number: int) -> OutputPath | None:
+        targets = self._targets.get(row.name)
+        return targets[number] if targets is not None else None

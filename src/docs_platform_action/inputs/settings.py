@@ -1,4 +1,4 @@
-"""Settings: what the workflow asks for."""
+"""Settings: what the workflow asks for, with a class for each mode."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,11 +16,8 @@ class Mode(StrEnum):
     AGENT = "agent"
 
 
-PLATFORM_MODES: Final = (
-    Mode.EXPORT,
-    Mode.COLLECT,
-    Mode.AGENT,
-)  # those that need the platform, and a key for it
+# the modes that need the platform, and a key for it
+PLATFORM_MODES: Final = (Mode.EXPORT, Mode.COLLECT, Mode.AGENT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +30,10 @@ class Project:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputPath:
-    """Where to write something. `root` is the folder above it that outlives the container, `name` the path for later steps."""
+    """Where to write something.
+
+    `root` is the folder above it that outlives the container, `name` the path for later steps.
+    """
 
     path: Path
     root: Path
@@ -42,14 +42,26 @@ class OutputPath:
 
 @dataclass(frozen=True, kw_only=True)
 class MaxRemoved:
-    """How many pages may be removed: a number of pages, or a percentage of the published ones."""
+    """How many pages may be removed: a number, or a percentage of the published ones."""
 
     amount: int
     is_percentage: bool
 
     def of(self, published: int) -> int:
         """Return how many of the published pages may be removed."""
-        return published * self.amount // 100 if self.is_percentage else self.amount
+        if self.is_percentage:
+            return published * self.amount // 100
+        return self.amount
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformSettings:
+    """How to reach the platform. `ca_bundle` is the text of a PEM file."""
+
+    base_url: str
+    admin_key: str = field(repr=False)
+    outage_tolerance_seconds: float
+    ca_bundle: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,44 +74,49 @@ class WaitSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeliverySettings:
-    """What to do with a finished bundle. `compare_with` has the published digests by path, and none if nothing is published."""
+class PublicationSettings:
+    """What is checked and written before a site is published.
 
-    bundle_path: OutputPath | None = None
-    bundle_sha256: str | None = None
-    site_path: OutputPath | None = None
+    `compare_with` has the published digests by path, and none if nothing is published yet.
+    """
+
     min_pages: int | None = None
-    values_file: OutputPath | None = None
     manifest_path: OutputPath | None = None
     compare_with: Mapping[bytes, bytes] | None = field(default=None, repr=False)
     changes_path: OutputPath | None = None
     max_removed: MaxRemoved | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliverySettings:
+    """What to do with the bundle of a finished export."""
+
+    bundle_path: OutputPath | None = None
+    site_path: OutputPath | None = None
+    publication: PublicationSettings = PublicationSettings()
+    values_file: OutputPath | None = None
     export_version: str | None = None
     mask_bundle_url: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobSettings:
-    """What to do about one job. `domain` may be a label. `job_id` is that of an existing job."""
+class SiteSettings:
+    """A site to export or to collect. `domain` may be the label of its project."""
 
-    mode: Mode
-    waiting: WaitSettings
     domain: str | None = None
-    job_id: str | None = None
     project_id: str | None = None
-    wait: bool = True
-    start_timeout_seconds: float = 4500.0
-    commit_timeout_seconds: float = 1200.0
-    start_options: Mapping[str, object] | None = None
-    delivery: DeliverySettings = field(default_factory=DeliverySettings)
-    require_pr: bool = False
+    delivery: DeliverySettings = DeliverySettings()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitSettings:
-    """The commit that the platform must serve, and whose deployments say so. The addresses are the runner's own."""
+    """The commit that the platform must serve, and whose deployments say so.
+
+    The addresses and the repository are the runner's own.
+    """
 
     commit: str
+    commit_timeout_seconds: float
     github_token: str = field(repr=False)
     deployment_creator: str
     deployment_environment: str | None
@@ -109,13 +126,49 @@ class CommitSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What a run does. `ca_bundle` is the text of a PEM file. Without a platform, there is no `base_url` and no `admin_key`."""
+class ExportSettings:
+    """Mode `export`: export each site, and deliver its bundle unless `wait` is false."""
 
-    base_url: str | None
-    admin_key: str | None = field(repr=False)
-    outage_tolerance_seconds: float
-    ca_bundle: str | None = field(repr=False)
-    jobs: tuple[JobSettings, ...]
+    platform: PlatformSettings
+    sites: tuple[SiteSettings, ...]
+    start_timeout_seconds: float
+    start_options: Mapping[str, object]
+    wait: bool
+    waiting: WaitSettings
     max_parallel: int
-    deployment: CommitSettings | None = None
+    commit: CommitSettings | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectSettings:
+    """Mode `collect`: wait for an export that runs already, and deliver its bundle."""
+
+    platform: PlatformSettings
+    job_id: str
+    site: SiteSettings
+    waiting: WaitSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnpackSettings:
+    """Mode `unpack`: unpack a bundle that is a file here, and whose digest is known."""
+
+    domain: str | None
+    bundle_path: OutputPath
+    bundle_sha256: str
+    site_path: OutputPath
+    publication: PublicationSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSettings:
+    """Mode `agent`: wait for an AI agent's job."""
+
+    platform: PlatformSettings
+    project_id: str
+    job_id: str
+    waiting: WaitSettings
+    require_pr: bool
+
+
+Settings = ExportSettings | CollectSettings | UnpackSettings | AgentSettings

@@ -3,27 +3,37 @@
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from . import validators
 from .settings import PLATFORM_MODES, Mode
 from .validators import (
+    parse_base_url,
     parse_boolean,
     parse_domains,
     parse_duration,
+    parse_hexadecimal,
     parse_identifier,
+    parse_key,
+    parse_max_removed,
+    parse_mode,
     parse_path,
     parse_projects,
+    parse_start_options,
     parse_whole_number,
 )
 
+T_co = TypeVar("T_co", covariant=True)
+
 
 @dataclass(frozen=True)
-class Input:
-    """An input of the action. `parse` raises `ValueError` with a text that completes "Invalid input `x`: …"."""
+class Input(Generic[T_co]):
+    """An input of the action.
+
+    `parse` raises `ValueError` with a text that completes "Invalid input `x`: …".
+    """
 
     name: str
-    parse: Callable[[str], object]
+    parse: Callable[[str], T_co]
     modes: Sequence[Mode]
     _: KW_ONLY
     default: str = ""
@@ -34,97 +44,203 @@ class Input:
     is_about_delivery: bool = False  # no effect with `wait: false`
 
 
-EXPORT, UNPACK, AGENT, ALL = (Mode.EXPORT,), (Mode.UNPACK,), (Mode.AGENT,), tuple(Mode)
-EXPORT_COLLECT, COLLECT_AGENT = (Mode.EXPORT, Mode.COLLECT), (Mode.COLLECT, Mode.AGENT)
-SITE: Final = (*EXPORT_COLLECT, *UNPACK)  # the modes that deliver a site
-EMPTY_KEY: Final = (
-    "A secret is empty if it does not exist, if the job does not name its environment, and in runs without secrets: pull "
-    "requests from forks, Dependabot (which has its own), workflows called without `secrets: inherit`"
+_ALL: Final = tuple(Mode)
+_EXPORT: Final = (Mode.EXPORT,)
+_UNPACK: Final = (Mode.UNPACK,)
+_AGENT: Final = (Mode.AGENT,)
+_EXPORT_COLLECT: Final = (Mode.EXPORT, Mode.COLLECT)
+_COLLECT_AGENT: Final = (Mode.COLLECT, Mode.AGENT)
+_SITE: Final = (Mode.EXPORT, Mode.COLLECT, Mode.UNPACK)  # the modes that deliver a site
+
+MAX_PARALLEL: Final = 100
+MAX_PAGES: Final = 999_999_999
+
+_EMPTY_KEY: Final = (
+    "A secret is empty if it does not exist, if the job does not name its environment, "
+    "and in runs without secrets: pull requests from forks, Dependabot (which has its own), "
+    "workflows called without `secrets: inherit`"
 )
-EMPTY_OUTPUT: Final = (
+_EMPTY_OUTPUT: Final = (
     "The output it comes from may be empty: check its name, its step, and the `outputs` of its job"
 )
-BY_PROJECT: Final = "If your platform exports projects, set `project-id` instead"
-PROJECT_ID: Final = "Copy it from the dashboard's API keys page"
-MAX_PARALLEL: Final = 100
-COMMIT: Final = partial(
-    validators.parse_hexadecimal, what="a full SHA, such as `${{ github.sha }}`", digits=40
-)
-SHA256: Final = partial(
-    validators.parse_hexadecimal, what="a SHA-256, such as the output `bundleSha256`", digits=64
-)
-PAGES: Final = partial(
-    parse_whole_number, maximum=999_999_999, if_zero="; leave it out for no minimum"
-)
-TARGETS: Final = (
-    "bundle-path",
-    "site-path",
-    "values-file",
-    "manifest-path",
-    "changes-path",
-)  # the paths to write to
-COMPARE_WITH: Final = "compare-with"
+_BY_PROJECT: Final = "If your platform exports projects, set `project-id` instead"
+_COPY_PROJECT: Final = "Copy it from the dashboard's API keys page"
 
-INPUTS: Final = (
-    Input("mode", validators.parse_mode, ALL, default=Mode.EXPORT),
-    Input("base-url", validators.parse_base_url, PLATFORM_MODES, required_in=PLATFORM_MODES),
-    Input(
-        "admin-key",
-        validators.parse_key,
-        PLATFORM_MODES,
-        required_in=PLATFORM_MODES,
-        hint=EMPTY_KEY,
-    ),
-    Input("domain", parse_domains, SITE, required_in=EXPORT, unless="project-id", hint=BY_PROJECT),
-    Input("project-id", parse_projects, PLATFORM_MODES, required_in=AGENT, hint=PROJECT_ID),
-    Input("job-id", parse_identifier, COLLECT_AGENT, required_in=COLLECT_AGENT, hint=EMPTY_OUTPUT),
-    Input("start-timeout", parse_duration, EXPORT, default="75m"),
-    Input("timeout", parse_duration, PLATFORM_MODES, default="60m"),
-    Input("wait", parse_boolean, EXPORT, default="true"),
-    Input("commit", COMMIT, EXPORT),
-    Input("github-token", validators.parse_key, EXPORT),
-    Input("deployment-creator", parse_identifier, EXPORT),
-    Input("deployment-environment", parse_identifier, EXPORT),
-    Input("commit-timeout", parse_duration, EXPORT, default="20m"),
-    Input("poll-interval", parse_duration, PLATFORM_MODES, default="1s"),
-    Input("max-poll-interval", parse_duration, PLATFORM_MODES, default="30s"),
-    Input("outage-tolerance", parse_duration, PLATFORM_MODES, default="5m"),
-    Input("start-options", validators.parse_start_options, EXPORT),
-    Input("max-parallel", partial(parse_whole_number, maximum=MAX_PARALLEL), EXPORT, default="10"),
-    Input("bundle-path", parse_path, SITE, required_in=UNPACK, is_about_delivery=True),
-    Input("bundle-sha256", SHA256, UNPACK, required_in=UNPACK, hint=EMPTY_OUTPUT),
-    Input("site-path", parse_path, SITE, required_in=UNPACK, is_about_delivery=True),
-    Input("min-pages", PAGES, SITE, is_about_delivery=True),
-    Input("values-file", parse_path, EXPORT_COLLECT, is_about_delivery=True),
-    Input("manifest-path", parse_path, SITE, needs="site-path", is_about_delivery=True),
-    Input("compare-with", parse_path, SITE, needs="site-path", is_about_delivery=True),
-    Input(
-        "first-publication",
-        parse_boolean,
-        SITE,
-        default="false",
-        needs="compare-with",
-        is_about_delivery=True,
-    ),
-    Input("changes-path", parse_path, SITE, needs="compare-with", is_about_delivery=True),
-    Input(
-        "max-removed",
-        validators.parse_max_removed,
-        SITE,
-        needs="compare-with",
-        is_about_delivery=True,
-    ),
-    Input(
-        "export-version",
-        parse_identifier,
-        EXPORT_COLLECT,
-        needs="values-file",
-        is_about_delivery=True,
-    ),
-    Input(
-        "mask-bundle-url", parse_boolean, EXPORT_COLLECT, default="false", is_about_delivery=True
-    ),
-    Input("require-pr", parse_boolean, AGENT, default="false"),
-    Input("ca-bundle", parse_path, PLATFORM_MODES),
+MODE: Final = Input("mode", parse_mode, _ALL, default=Mode.EXPORT)
+BASE_URL: Final = Input("base-url", parse_base_url, PLATFORM_MODES, required_in=PLATFORM_MODES)
+ADMIN_KEY: Final = Input(
+    "admin-key",
+    parse_key,
+    PLATFORM_MODES,
+    required_in=PLATFORM_MODES,
+    hint=_EMPTY_KEY,
+)
+DOMAIN: Final = Input(
+    "domain",
+    parse_domains,
+    _SITE,
+    required_in=_EXPORT,
+    unless="project-id",
+    hint=_BY_PROJECT,
+)
+PROJECT_ID: Final = Input(
+    "project-id",
+    parse_projects,
+    PLATFORM_MODES,
+    required_in=_AGENT,
+    hint=_COPY_PROJECT,
+)
+JOB_ID: Final = Input(
+    "job-id",
+    parse_identifier,
+    _COLLECT_AGENT,
+    required_in=_COLLECT_AGENT,
+    hint=_EMPTY_OUTPUT,
+)
+START_TIMEOUT: Final = Input("start-timeout", parse_duration, _EXPORT, default="75m")
+TIMEOUT: Final = Input("timeout", parse_duration, PLATFORM_MODES, default="60m")
+WAIT: Final = Input("wait", parse_boolean, _EXPORT, default="true")
+COMMIT: Final = Input(
+    "commit",
+    partial(parse_hexadecimal, what="a full SHA, such as `${{ github.sha }}`", digits=40),
+    _EXPORT,
+)
+GITHUB_TOKEN: Final = Input("github-token", parse_key, _EXPORT)
+DEPLOYMENT_CREATOR: Final = Input("deployment-creator", parse_identifier, _EXPORT)
+DEPLOYMENT_ENVIRONMENT: Final = Input("deployment-environment", parse_identifier, _EXPORT)
+COMMIT_TIMEOUT: Final = Input("commit-timeout", parse_duration, _EXPORT, default="20m")
+POLL_INTERVAL: Final = Input("poll-interval", parse_duration, PLATFORM_MODES, default="1s")
+MAX_POLL_INTERVAL: Final = Input(
+    "max-poll-interval",
+    parse_duration,
+    PLATFORM_MODES,
+    default="30s",
+)
+OUTAGE_TOLERANCE: Final = Input("outage-tolerance", parse_duration, PLATFORM_MODES, default="5m")
+START_OPTIONS: Final = Input("start-options", parse_start_options, _EXPORT)
+PARALLEL: Final = Input(
+    "max-parallel",
+    partial(parse_whole_number, maximum=MAX_PARALLEL),
+    _EXPORT,
+    default="10",
+)
+BUNDLE_PATH: Final = Input(
+    "bundle-path",
+    parse_path,
+    _SITE,
+    required_in=_UNPACK,
+    is_about_delivery=True,
+)
+BUNDLE_SHA256: Final = Input(
+    "bundle-sha256",
+    partial(parse_hexadecimal, what="a SHA-256, such as the output `bundleSha256`", digits=64),
+    _UNPACK,
+    required_in=_UNPACK,
+    hint=_EMPTY_OUTPUT,
+)
+SITE_PATH: Final = Input(
+    "site-path",
+    parse_path,
+    _SITE,
+    required_in=_UNPACK,
+    is_about_delivery=True,
+)
+MIN_PAGES: Final = Input(
+    "min-pages",
+    partial(parse_whole_number, maximum=MAX_PAGES, if_zero="; leave it out for no minimum"),
+    _SITE,
+    is_about_delivery=True,
+)
+VALUES_FILE: Final = Input("values-file", parse_path, _EXPORT_COLLECT, is_about_delivery=True)
+MANIFEST_PATH: Final = Input(
+    "manifest-path",
+    parse_path,
+    _SITE,
+    needs="site-path",
+    is_about_delivery=True,
+)
+COMPARE_WITH: Final = Input(
+    "compare-with",
+    parse_path,
+    _SITE,
+    needs="site-path",
+    is_about_delivery=True,
+)
+FIRST_PUBLICATION: Final = Input(
+    "first-publication",
+    parse_boolean,
+    _SITE,
+    default="false",
+    needs="compare-with",
+    is_about_delivery=True,
+)
+CHANGES_PATH: Final = Input(
+    "changes-path",
+    parse_path,
+    _SITE,
+    needs="compare-with",
+    is_about_delivery=True,
+)
+MAX_REMOVED: Final = Input(
+    "max-removed",
+    parse_max_removed,
+    _SITE,
+    needs="compare-with",
+    is_about_delivery=True,
+)
+EXPORT_VERSION: Final = Input(
+    "export-version",
+    parse_identifier,
+    _EXPORT_COLLECT,
+    needs="values-file",
+    is_about_delivery=True,
+)
+MASK_BUNDLE_URL: Final = Input(
+    "mask-bundle-url",
+    parse_boolean,
+    _EXPORT_COLLECT,
+    default="false",
+    is_about_delivery=True,
+)
+REQUIRE_PR: Final = Input("require-pr", parse_boolean, _AGENT, default="false")
+CA_BUNDLE: Final = Input("ca-bundle", parse_path, PLATFORM_MODES)
+
+INPUTS: Final[Sequence[Input[object]]] = (
+    MODE,
+    BASE_URL,
+    ADMIN_KEY,
+    DOMAIN,
+    PROJECT_ID,
+    JOB_ID,
+    START_TIMEOUT,
+    TIMEOUT,
+    WAIT,
+    COMMIT,
+    GITHUB_TOKEN,
+    DEPLOYMENT_CREATOR,
+    DEPLOYMENT_ENVIRONMENT,
+    COMMIT_TIMEOUT,
+    POLL_INTERVAL,
+    MAX_POLL_INTERVAL,
+    OUTAGE_TOLERANCE,
+    START_OPTIONS,
+    PARALLEL,
+    BUNDLE_PATH,
+    BUNDLE_SHA256,
+    SITE_PATH,
+    MIN_PAGES,
+    VALUES_FILE,
+    MANIFEST_PATH,
+    COMPARE_WITH,
+    FIRST_PUBLICATION,
+    CHANGES_PATH,
+    MAX_REMOVED,
+    EXPORT_VERSION,
+    MASK_BUNDLE_URL,
+    REQUIRE_PR,
+    CA_BUNDLE,
 )
 DEFAULTS: Final = {row.name: row.default for row in INPUTS}
+
+# the paths to write to; in mode `unpack`, `bundle-path` is read
+TARGETS: Final = (BUNDLE_PATH, SITE_PATH, VALUES_FILE, MANIFEST_PATH, CHANGES_PATH)

@@ -1,4 +1,7 @@
-"""Parsers of the input formats. Each raises `ValueError` with a text that completes "Invalid input `x`: …"."""
+"""Parsers of the input formats.
+
+Each raises `ValueError` with a text that completes "Invalid input `x`: …".
+"""
 
 import json
 import re
@@ -12,20 +15,21 @@ from ..models import UNUSABLE, is_job_id, is_loopback, is_web_address
 from ..text import join_errors, join_names, quoted
 from .settings import MaxRemoved, Mode, Project
 
-MAX_DURATION_SECONDS: Final = (
-    35 * 24 * 3600.0
-)  # of a workflow run (source: GitHub's documentation of usage limits)
+# of a workflow run (source: GitHub's documentation of usage limits)
+MAX_DURATION_SECONDS: Final = 35 * 24 * 3600.0
+
 MAX_LINE_LENGTH: Final = 1000  # that is searched for what is wrong
+MAX_PORT: Final = 65535
 EXAMPLE: Final = "such as `docs.example.com: 6520f3a1c9b1a20012ab34cd`"
 
 _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-_HOST: Final = re.compile(
-    rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*(?::0*([1-9][0-9]{{0,4}}))?"
-)
+_NAME: Final = rf"(?=[^:]{{1,253}}(?::|\Z)){_LABEL}(?:\.{_LABEL})*"
+_HOST: Final = re.compile(rf"{_NAME}(?::0*([1-9][0-9]{{0,4}}))?")
 _IPV6_HOST: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
-_SHELL: Final = re.compile(
-    r"\A~|\$(?:[A-Za-z_]\w*|\{[^}]*\}+|\([^)]*\)?)|%[A-Za-z_]\w*%"
-)  # what a shell would replace
+_NOT_PLAIN: Final = re.compile(r"[^\x21-\x7e]")  # white space, control characters, or not ASCII
+
+# what a shell would replace
+_SHELL: Final = re.compile(r"\A~|\$(?:[A-Za-z_]\w*|\{[^}]*\}+|\([^)]*\)?)|%[A-Za-z_]\w*%")
 
 
 def parse_mode(value: str) -> Mode:
@@ -48,11 +52,10 @@ def parse_duration(value: str) -> float:
     with_unit = f"{value}s" if re.fullmatch(number, value) else value
     amounts = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}s)?(?:{number}ms)?", with_unit)
     if amounts is None:
-        raise ValueError(
-            f"{quoted(value)} is not a duration; use a number with a unit, such as 500ms, 30s, 15m or 1h30m"
-        )
-    units = zip(amounts.groups(default="0"), (3600.0, 60.0, 1.0, 0.001), strict=True)
-    seconds = sum(float(amount) * unit for amount, unit in units)
+        advice = "use a number with a unit, such as 500ms, 30s, 15m or 1h30m"
+        raise ValueError(f"{quoted(value)} is not a duration; {advice}")
+    hours, minutes, seconds, milliseconds = map(float, amounts.groups(default="0"))
+    seconds += hours * 3600 + minutes * 60 + milliseconds / 1000
     if seconds <= 0:
         raise ValueError(f"{quoted(value)} must be greater than zero")
     if seconds > MAX_DURATION_SECONDS:
@@ -62,34 +65,31 @@ def parse_duration(value: str) -> float:
 
 def parse_base_url(value: str) -> str:
     """Return the API's address without a trailing slash."""
-    if re.search(r"[^\x21-\x7e]", value):
-        raise ValueError(
-            "contains white space, control or non-ASCII characters; write the host name in ASCII (Punycode)"
-        )
+    if _NOT_PLAIN.search(value):
+        advice = "write the host name in ASCII (Punycode)"
+        raise ValueError(f"contains white space, control or non-ASCII characters; {advice}")
     if re.search("[?#]|//[^/]*@", value):
-        raise ValueError(
-            "contains a user name, query or fragment; only scheme, host, port and path are allowed"
-        )
+        allowed = "only scheme, host, port and path are allowed"
+        raise ValueError(f"contains a user name, query or fragment; {allowed}")
     scheme, _, address = value.partition("://")
     host = address.partition("/")[0]
-    if (
-        scheme.lower() not in {"https", "http"}
-        or not is_web_address(value)
-        or not (_is_host(host) or _IPV6_HOST.fullmatch(host))
-    ):
+    is_web = scheme.lower() in {"https", "http"} and is_web_address(value)
+    has_plain_host = _is_host(host) or _IPV6_HOST.fullmatch(host) is not None
+    if not is_web or not has_plain_host:
         raise ValueError("is not a valid https address; use one such as https://api.example.com")
     if scheme.lower() == "http" and not is_loopback(urlsplit(value).hostname or ""):
-        raise ValueError(
-            "uses http; use https, which encrypts the key (http is only for loopback hosts)"
-        )
+        advice = "use https, which encrypts the key (http is only for loopback hosts)"
+        raise ValueError(f"uses http; {advice}")
     return value.rstrip("/")
 
 
 def parse_key(value: str) -> str:
     """Return a key or a token. The error does not show it."""
-    if re.search(r"[^\x21-\x7e]", value):
-        hint = "; use it alone, without `Bearer`" if value.lower().startswith("bearer ") else ""
-        raise ValueError(f"contains white space, control or non-ASCII characters{hint}")
+    if _NOT_PLAIN.search(value):
+        error = "contains white space, control or non-ASCII characters"
+        if value.lower().startswith("bearer "):
+            error += "; use it alone, without `Bearer`"
+        raise ValueError(error)
     return value
 
 
@@ -110,12 +110,13 @@ def parse_whole_number(value: str, maximum: int, if_zero: str = "") -> int:
 
 def parse_max_removed(value: str) -> MaxRemoved:
     """Return how many pages may be removed."""
-    number = re.fullmatch("([0-9]{1,9})(%?)", value)
-    if number is None or (number[2] and int(number[1]) > 100):
-        raise ValueError(
-            f"must be a whole number, or a percentage from 0% to 100%, not {quoted(value)}"
-        )
-    return MaxRemoved(amount=int(number[1]), is_percentage=bool(number[2]))
+    is_percentage = value.endswith("%")
+    number = value.removesuffix("%")
+    is_number = re.fullmatch("[0-9]{1,9}", number) is not None
+    if not is_number or (is_percentage and int(number) > 100):
+        allowed = "a whole number, or a percentage from 0% to 100%"
+        raise ValueError(f"must be {allowed}, not {quoted(value)}")
+    return MaxRemoved(amount=int(number), is_percentage=is_percentage)
 
 
 def parse_identifier(value: str) -> str:
@@ -130,13 +131,14 @@ def parse_domains(value: str) -> list[str]:
     lines = lines_of(value)
     hosts = Counter(line.lower() for line in lines)
     errors = [_domain_error(line) for line in lines if not _is_host(line)]
-    errors += [f"{quoted(host)} is listed twice" for host, count in hosts.items() if count > 1]
+    errors += [f"{quoted(host)} is listed twice" for host in hosts if hosts[host] > 1]
     if errors:
         raise ValueError(join_errors(errors))
     return lines
 
 
 def _domain_error(line: str) -> str:
+    """Return what is wrong with a line that is not a host name, and what to write instead."""
     line = line[:MAX_LINE_LENGTH]
     given = quoted(re.sub("[^/]*@", "…@", line))  # what precedes an @ may be a password
     parts = re.split(r"\s*[,;]\s*|\s+", line.strip(",; "))
@@ -145,16 +147,29 @@ def _domain_error(line: str) -> str:
     if re.search(r":\s+\S", line):
         return f"{given} is not a bare host name; to export a project, set `project-id`"
     if not line.isascii():
-        return f"{given} contains non-ASCII or invisible characters; write the host name in ASCII (Punycode)"
-    without_scheme = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", line)
-    host = "".join(re.split(r"[/?#\\]", without_scheme)[0].rpartition("@")[2].split()).rstrip(".")
-    return f"{given} is not a bare host name{f'; write {host}' if _is_host(host) else ', such as docs.example.com'}"
+        advice = "write the host name in ASCII (Punycode)"
+        return f"{given} contains non-ASCII or invisible characters; {advice}"
+    host = _host_in(line)
+    if _is_host(host):
+        return f"{given} is not a bare host name; write {host}"
+    return f"{given} is not a bare host name, such as docs.example.com"
+
+
+def _host_in(address: str) -> str:
+    """Return the part of an address or a list item that may be its host name."""
+    without_scheme = re.sub(r"^-\s+|^[A-Za-z][A-Za-z0-9+.-]*://", "", address)
+    authority = re.split(r"[/?#\\]", without_scheme)[0]
+    _, _, host = authority.rpartition("@")
+    return "".join(host.split()).rstrip(".")
 
 
 def _is_host(text: str) -> bool:
     """Return whether a text is a host name, maybe with a port."""
     found = _HOST.fullmatch(text)
-    return found is not None and int(found[1] or 1) < 65536
+    if found is None:
+        return False
+    port = found[1]
+    return port is None or int(port) <= MAX_PORT
 
 
 def parse_projects(value: str) -> list[Project]:
@@ -168,25 +183,32 @@ def parse_projects(value: str) -> list[Project]:
             raise ValueError(f"{quoted(line)} is longer than {MAX_LINE_LENGTH:,} characters")
         if not line.isprintable():
             raise ValueError(f"{quoted(line)} contains control or invisible characters")
-    parts = [line.rpartition(": ") for line in lines]
-    return [
-        Project(project_id=project_id.strip(), label=label.strip() if separator else None)
-        for label, separator, project_id in parts
-    ]
+    return [_project_in(line) for line in lines]
+
+
+def _project_in(line: str) -> Project:
+    label, separator, project_id = line.rpartition(": ")
+    if not separator:
+        return Project(project_id=line)
+    return Project(project_id=project_id.strip(), label=label.strip())
 
 
 def project_errors(projects: Sequence[Project]) -> list[str]:
     """Return what is wrong with projects to export, and what to write instead."""
-    errors = [*filter(None, map(_project_error, projects))]
+    errors = []
+    unlabeled = []
+    for project in projects:
+        error = _project_error(project)
+        if error is not None:
+            errors.append(error)
+        elif project.label is None:
+            unlabeled.append(quoted(project.project_id))
     labels = [normalize("NFC", project.label).casefold() for project in projects if project.label]
     errors += _repeated("identifier", [project.project_id for project in projects])
     errors += _repeated("label", labels)
     if len(projects) > 1:
-        errors += [
-            f"{quoted(project.project_id)} has no label; several projects need labels, {EXAMPLE}"
-            for project in projects
-            if project.label is None and _project_error(project) is None
-        ]
+        reason = "has no label; several projects need labels"
+        errors += [f"{given} {reason}, {EXAMPLE}" for given in unlabeled]
     return errors
 
 
@@ -198,33 +220,51 @@ def _repeated(what: str, names: Sequence[str]) -> list[str]:
 def _project_error(project: Project) -> str | None:
     """Return what is wrong with a project to export, and what to write instead."""
     project_id = project.project_id
-    label = project.label
-    given = quoted(project_id if label is None else f"{label}: {project_id}")
+    label = project.label or ""
+    given = quoted(project_id if project.label is None else f"{label}: {project_id}")
     if (label or project_id).startswith("- "):
         return f"{given} begins with a dash; write one project per line without it"
     if project_id.endswith(":"):
         return f"{given} has no identifier after the label; write both, {EXAMPLE}"
     if _is_domain(project_id):
-        instead = f"{project_id}: IDENTIFIER"
-        if label and not _is_domain(label):
-            instead = f"{project_id}: {label}"
-        said = f"{quoted(project_id)} is a domain, not a project's identifier"
-        return f"{said}; write `{instead}`, or set only `domain`"
-    odd = re.search(r"""["'#<>{}]|://""", project_id) or re.match(r"""["'#]""", label or "")
+        return _domain_as_identifier_error(project_id, label)
+    odd = re.search(r"""["'#<>{}]|://""", project_id) or re.match(r"""["'#]""", label)
     if odd is not None:
         alone = "write only a label and an identifier, without quotation marks or a comment"
         return f"{given} contains {odd[0]}; {alone}, {EXAMPLE}"
-    if label is not None and (re.search(r"[/\\]", label) or not re.search(r"\w", label)):
-        named = re.sub(r"[/\\]+", "-", label).strip(".-")
-        instead = f"`{named}: {project_id}`" if named else f"one {EXAMPLE}"
-        return f"the label {quoted(label)} cannot be part of a file name; write {instead}"
-    parts = [*filter(None, re.split(r"\s*[,;=]\s*|\s+|:(?=\S)", project_id))]
-    if label is None and len(parts) == 2 and _is_domain(parts[0]):
-        instead = f"{parts[0]}: {parts[1]}"
-        return f"{given} needs a colon and a space after the label; write `{instead}`"
+    if project.label is not None and not _is_file_name(label):
+        return _label_error(project_id, label)
+    if project.label is None:
+        parts = re.split(r"\s*[,;=]\s*|\s+|:(?=\S)", project_id)
+        words = [part for part in parts if part]
+        if len(words) == 2 and _is_domain(words[0]):
+            instead = f"{words[0]}: {words[1]}"
+            return f"{given} needs a colon and a space after the label; write `{instead}`"
     if re.search(r"[,;]", project_id):
         return f"{given} contains a comma or semicolon; write one project per line"
     return None
+
+
+def _domain_as_identifier_error(domain: str, label: str) -> str:
+    instead = f"{domain}: IDENTIFIER"
+    if label and not _is_domain(label):  # then the two are swapped
+        instead = f"{domain}: {label}"
+    fact = f"{quoted(domain)} is a domain, not a project's identifier"
+    return f"{fact}; write `{instead}`, or set only `domain`"
+
+
+def _is_file_name(label: str) -> bool:
+    """Return whether a label can be part of a file name, for `{domain}` in a path."""
+    has_slash = re.search(r"[/\\]", label) is not None
+    return not has_slash and re.search(r"\w", label) is not None
+
+
+def _label_error(project_id: str, label: str) -> str:
+    instead = f"one {EXAMPLE}"
+    usable = re.sub(r"[/\\]+", "-", label).strip(".-")
+    if usable:
+        instead = f"`{usable}: {project_id}`"
+    return f"the label {quoted(label)} cannot be part of a file name; write {instead}"
 
 
 def _is_domain(text: str) -> bool:
@@ -235,16 +275,14 @@ def _is_domain(text: str) -> bool:
 def parse_start_options(value: str) -> Mapping[str, object]:
     """Return a JSON object of additional fields for the start request."""
     try:
-        options = json.loads(
-            value, parse_constant=int
-        )  # `int` rejects NaN and Infinity, which are not JSON
+        # `int` rejects NaN and Infinity, which are not JSON
+        options = json.loads(value, parse_constant=int)
         json.dumps(options, allow_nan=False)  # 1e999 is read as infinity, which cannot be sent
     except (ValueError, RecursionError):
         options = None
     if not isinstance(options, dict):
-        raise ValueError(
-            'must be a JSON object of additional fields, such as {"basePath": "/docs"}'
-        )
+        example = '{"basePath": "/docs"}'
+        raise ValueError(f"must be a JSON object of additional fields, such as {example}")
     if "domain" in options:
         raise ValueError("contains `domain`; remove it, and set the input `domain` or `project-id`")
     return options
@@ -256,21 +294,24 @@ def parse_path(value: str) -> str:
         raise ValueError("contains a control character, or bytes that are not UTF-8")
     if "\\" in value:
         raise ValueError(f"{quoted(value)} contains a backslash; separate folders with a slash")
-    if found := _SHELL.search(value):
-        use = "use a path in the workspace, or one that starts with `${{ runner.temp }}/`"
-        raise ValueError(
-            f"{quoted(value)} contains {quoted(found[0])}, but no shell reads an input; {use}"
-        )
+    found = _SHELL.search(value)
+    if found is not None:
+        fact = f"{quoted(value)} contains {quoted(found[0])}, but no shell reads an input"
+        advice = "use a path in the workspace, or one that starts with `${{ runner.temp }}/`"
+        raise ValueError(f"{fact}; {advice}")
     return value
 
 
 def trimmed(text: str) -> str:
     """Return a text without white space and byte order marks around it."""
-    while (stripped := text.strip().strip("\ufeff")) != text:
+    stripped = text.strip().strip("\ufeff")
+    while stripped != text:
         text = stripped
+        stripped = text.strip().strip("\ufeff")
     return text
 
 
 def lines_of(text: str) -> list[str]:
     """Return the lines that are not blank, trimmed."""
-    return [*filter(None, map(trimmed, text.splitlines()))]
+    lines = [trimmed(line) for line in text.splitlines()]
+    return [line for line in lines if line]

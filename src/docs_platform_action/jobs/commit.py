@@ -1,162 +1,255 @@
-"""Waits until the platform serves a commit: the newest successful deployment is of this commit, or of one that contains it."""
+"""Waits until the platform serves a commit.
+
+It does if the newest successful deployment is of this commit, or of one that contains it.
+"""
 
 import contextlib
 import copy
-import math
-from itertools import takewhile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from ..context import Context
+from ..context import PlatformContext
 from ..errors import GitHubUnavailable, NotDeployed
 from ..github.deployments import Deployments
 from ..job import DEPLOYMENT, Job
 from ..models import GITHUB, Deployment
 from ..text import format_clock
 
-READ_SECONDS: Final = (
-    10.0  # between two reads, of some three requests each: a repository's token has 1,000 an hour
-)
+# between two reads, of some three requests each: a repository's token has 1,000 an hour
+READ_SECONDS: Final = 10.0
 
 _PATHS: Final = "limit the workflow to the documentation's files with `paths:`"
 _UNCHANGED: Final = "No file of the documentation changed, so the platform deployed nothing"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _NotServed:
+    """Why the platform does not serve the commit yet, and what to do if that remains so."""
+
+    fact: str
+    cause: str
+    remedy: str
+
+
 def wait_for_commit(
-    job: Job, timeout_seconds: float, github: Deployments, context: Context
+    job: Job,
+    timeout_seconds: float,
+    github: Deployments,
+    context: PlatformContext,
 ) -> None:
-    """Wait for the commit, and record in the job which one is deployed. Raises `NotDeployed` and `Cancelled`."""
-    clock, events, after = context.clock, context.events, format_clock(timeout_seconds)
-    deadline, failing_since = clock.monotonic() + timeout_seconds, math.inf
+    """Wait for the commit, and record in the job which one is deployed.
+
+    Raises `NotDeployed` and `Cancelled`.
+    """
+    clock = context.clock
+    deadline = clock.monotonic() + timeout_seconds
+    unreadable_since: float | None = None
     job.start_phase(DEPLOYMENT, clock.monotonic())
     while True:
-        is_last, pause = clock.monotonic() >= deadline, READ_SECONDS
+        is_last = clock.monotonic() >= deadline
+        pause = READ_SECONDS
         try:
-            failure = _check(job, github, context, deadline, after)
+            not_served = _check(job, github, context, deadline)
         except GitHubUnavailable as error:
-            now, pause = clock.monotonic(), max(pause, error.retry_after_seconds)
-            summary, last = (
-                f"GitHub's deployments could not be read for {after}",
-                f"Last error: {error.summary}.",
-            )
-            failure = NotDeployed(
-                summary, details=(last, *error.details), cause=error.cause, remedy=error.remedy
-            )
-            if failing_since > now and not is_last:
-                failing_since, budget = now, deadline - now
-                events.retrying(
-                    job,
-                    GITHUB,
-                    error.summary,
-                    budget_seconds=budget,
-                    pause_seconds=min(pause, budget),
-                )
+            if is_last:
+                raise _unreadable_error(error, timeout_seconds) from error
+            pause = max(pause, error.retry_after_seconds)
+            if unreadable_since is None:
+                unreadable_since = clock.monotonic()
+                _announce_outage(job, context, error, deadline, pause)
         else:
-            if failing_since < math.inf:
-                events.recovered(job, GITHUB, after_seconds=clock.monotonic() - failing_since)
-                failing_since = math.inf
-        if failure is None:
-            job.end_phase(clock.monotonic())
-            return
-        if is_last:
-            raise failure
+            if unreadable_since is not None:
+                after_seconds = clock.monotonic() - unreadable_since
+                context.events.recovered(job, GITHUB, after_seconds=after_seconds)
+                unreadable_since = None
+            if not_served is None:
+                job.end_phase(clock.monotonic())
+                return
+            if is_last:
+                raise _not_served_error(github, not_served, timeout_seconds)
         clock.sleep(min(pause, deadline - clock.monotonic()))
 
 
-def note_later_commit(job: Job, context: Context) -> None:
-    """Record in the job which commit was deployed during the export, if it is another one: the export may hold that."""
+def note_later_commit(job: Job, context: PlatformContext) -> None:
+    """Record in the job which other commit was deployed during the export: it may hold that."""
     if context.github is None or job.deployed is None:
         return
     with contextlib.suppress(NotDeployed):  # no more than a remark depends on it
-        live = _live(copy.copy(context.github).read(job, deadline=context.clock.monotonic()))
-        if live is not None and live.commit != job.deployed.commit:
-            job.deployed_later = live
-            text = f"The platform deployed {live.name} during the export, which holds {job.deployed.name} or {live.name}."
-            context.events.noted(job, text, is_live=True)
+        github = copy.copy(context.github)
+        live = _live(github.read(job, deadline=context.clock.monotonic()))
+        if live is None or live.commit == job.deployed.commit:
+            return
+        job.deployed_later = live
+        deployed = f"The platform deployed {live.name} during the export"
+        text = f"{deployed}, which holds {job.deployed.name} or {live.name}."
+        context.events.noted(job, text, is_live=True)
 
 
 def _check(
-    job: Job, github: Deployments, context: Context, deadline: float, after: str
-) -> NotDeployed | None:
-    """Record in the job what is deployed if it contains the commit. Otherwise, return the failure that it is in the end.
+    job: Job,
+    github: Deployments,
+    context: PlatformContext,
+    deadline: float,
+) -> _NotServed | None:
+    """Record in the job what is deployed, if that contains the commit.
 
     Raises `NotDeployed` if the commit's own deployment has failed and no newer one is under way.
     """
-    deployments, name = github.read(job, deadline=deadline), github.commit[:7]
-    live, own = (
-        _live(deployments),
-        next((found for found in deployments if found.commit == github.commit), None),
-    )
+    name = github.commit[:7]
+    deployments = github.read(job, deadline=deadline)
+    live = _live(deployments)
     if live is not None and github.contains_commit(job, live, deadline=deadline):
         job.deployed = live
-        contains = f", which contains {name}" if live.commit != github.commit else ""
-        context.events.noted(job, f"The platform serves {live.name}{contains}.", is_live=True)
+        served = f"The platform serves {live.name}"
+        if live.commit != github.commit:
+            served += f", which contains {name}"
+        context.events.noted(job, f"{served}.", is_live=True)
         return None
-    newer = takewhile(lambda found: found != live, deployments)
-    pending = next((found for found in newer if found.state not in Deployment.OVER), None)
-    is_own_last = own is not None and (
-        pending is None or deployments.index(pending) > deployments.index(own)
-    )
-    if own is not None and is_own_last and own.state in Deployment.FAILED:
-        details = [f"The platform still serves {live.name}."] if live else []
-        details += [f"The deployment's page is {own.link}."] if own.link else []
-        remedy = "Fix the documentation, or its build on the platform, and run the workflow again."
-        raise NotDeployed(
-            f"the deployment of {name} has failed", details=tuple(details), remedy=remedy
-        )
-    facts = (
-        _describe(name, live, own, pending)
-        if deployments
-        else _describe_others(job, github, deadline)
-    )
-    context.events.noted(job, facts, is_live=True)
+    own = _own(deployments, github.commit)
+    pending = _newest_pending(deployments)
+    if own is not None and own.state in Deployment.FAILED and _is_last(own, pending, deployments):
+        raise _failed_error(own, live)
+    if deployments:
+        fact = _describe(name, live, own, pending)
+    else:
+        fact = _describe_others(job, github, deadline)
+    context.events.noted(job, fact, is_live=True)
     if pending is not None:
         cause = "The platform's build takes longer than `commit-timeout`, or is stuck."
-        remedy = f"Check it at {pending.link or github.page}. If it is only slow, raise `commit-timeout`."
-    elif deployments and live is None:
-        cause = "GitHub marks deployments as inactive when a job whose `environment` has the same name succeeds."
+        page = pending.link or github.page
+        remedy = f"Check it at {page}. If it is only slow, raise `commit-timeout`."
+    elif not deployments:
+        app = "its GitHub App is not installed"
+        cause = f"{_UNCHANGED}; {app}; or the creator or environment is mistyped."
+        inputs = "`deployment-creator` and `deployment-environment`"
+        remedy = f"Compare {inputs} with {github.page}, and {_PATHS}."
+    elif live is None:
+        inactive = "GitHub marks deployments as inactive"
+        cause = f"{inactive} when a job whose `environment` has the same name succeeds."
         remedy = f"Give that job another environment. The deployments are listed at {github.page}."
-    elif deployments:
+    else:
         cause = f"{_UNCHANGED}, or an older commit was deployed again."
         remedy = f"In the first case, {_PATHS}. The deployments are listed at {github.page}."
-    else:
-        cause = f"{_UNCHANGED}; its GitHub App is not installed; or the creator or environment is mistyped."
-        remedy = f"Compare `deployment-creator` and `deployment-environment` with {github.page}, and {_PATHS}."
-    return NotDeployed(
-        f"the platform does not serve {name} after {after}",
-        details=(facts,),
-        cause=cause,
-        remedy=remedy,
-    )
+    return _NotServed(fact=fact, cause=cause, remedy=remedy)
 
 
-def _live(deployments: list[Deployment]) -> Deployment | None:
-    return next((found for found in deployments if found.state == Deployment.LIVE), None)
+def _live(deployments: Sequence[Deployment]) -> Deployment | None:
+    """Return the newest deployment that has succeeded."""
+    for found in deployments:
+        if found.state == Deployment.LIVE:
+            return found
+    return None
+
+
+def _own(deployments: Sequence[Deployment], commit: str) -> Deployment | None:
+    """Return the newest deployment of a commit."""
+    for found in deployments:
+        if found.commit == commit:
+            return found
+    return None
+
+
+def _newest_pending(deployments: Sequence[Deployment]) -> Deployment | None:
+    """Return the newest deployment that may still succeed, unless a newer one has succeeded."""
+    for found in deployments:
+        if found.state == Deployment.LIVE:
+            return None
+        if found.state not in Deployment.OVER:
+            return found
+    return None
+
+
+def _is_last(
+    own: Deployment,
+    pending: Deployment | None,
+    deployments: Sequence[Deployment],
+) -> bool:
+    """Return whether no deployment that may still succeed is newer than a commit's own."""
+    return pending is None or deployments.index(own) < deployments.index(pending)
 
 
 def _describe(
-    name: str, live: Deployment | None, own: Deployment | None, pending: Deployment | None
+    name: str,
+    live: Deployment | None,
+    own: Deployment | None,
+    pending: Deployment | None,
 ) -> str:
     """Return what the platform serves, and what it is about to serve."""
-    served = (
-        f"The platform serves {live.name}, which does not contain {name} yet"
-        if live
-        else "No deployment has succeeded yet"
-    )
-    state = (
-        f"{name} has no deployment"
-        if own is None
-        else f"The deployment of {name} {own.description}"
-    )
-    also = f"; that of {pending.name} {pending.description}" if pending and pending != own else ""
-    return f"{served}. {state}{also}."
+    served = "No deployment has succeeded yet"
+    if live is not None:
+        served = f"The platform serves {live.name}, which does not contain {name} yet"
+    state = f"{name} has no deployment"
+    if own is not None:
+        state = f"The deployment of {name} {own.description}"
+    if pending is not None and pending != own:
+        state += f"; that of {pending.name} {pending.description}"
+    return f"{served}. {state}."
 
 
 def _describe_others(job: Job, github: Deployments, deadline: float) -> str:
-    place = f" in the environment {github.environment}" if github.environment else ""
-    others = github.environments_by_creator(job, deadline=deadline)
-    known = "; ".join(
-        f"{creator} ({', '.join(sorted(environments))})"
-        for creator, environments in sorted(others.items())
+    """Return which deployments there are, if the creator has none."""
+    by_creator = github.environments_by_creator(job, deadline=deadline)
+    others = []
+    for creator, environments in sorted(by_creator.items()):
+        others.append(f"{creator} ({', '.join(sorted(environments))})")
+    none = f"GitHub has no deployment by {github.creator}"
+    if github.environment:
+        none += f" in the environment {github.environment}"
+    if not others:
+        return f"{none} yet. It has no others, either."
+    return f"{none} yet. It has some by {'; '.join(others)}."
+
+
+def _announce_outage(
+    job: Job,
+    context: PlatformContext,
+    error: GitHubUnavailable,
+    deadline: float,
+    pause_seconds: float,
+) -> None:
+    budget = deadline - context.clock.monotonic()
+    context.events.retrying(
+        job,
+        GITHUB,
+        error.summary,
+        budget_seconds=budget,
+        pause_seconds=min(pause_seconds, budget),
     )
-    has = f"It has some by {known}" if known else "It has no others, either"
-    return f"GitHub has no deployment by {github.creator}{place} yet. {has}."
+
+
+def _failed_error(own: Deployment, live: Deployment | None) -> NotDeployed:
+    details = []
+    if live is not None:
+        details.append(f"The platform still serves {live.name}.")
+    if own.link is not None:
+        details.append(f"The deployment's page is {own.link}.")
+    return NotDeployed(
+        f"the deployment of {own.name} has failed",
+        details=tuple(details),
+        remedy="Fix the documentation, or its build on the platform, and run the workflow again.",
+    )
+
+
+def _unreadable_error(error: GitHubUnavailable, timeout_seconds: float) -> NotDeployed:
+    after = format_clock(timeout_seconds)
+    return NotDeployed(
+        f"GitHub's deployments could not be read for {after}",
+        details=(f"Last error: {error.summary}.", *error.details),
+        cause=error.cause,
+        remedy=error.remedy,
+    )
+
+
+def _not_served_error(
+    github: Deployments,
+    not_served: _NotServed,
+    timeout_seconds: float,
+) -> NotDeployed:
+    after = format_clock(timeout_seconds)
+    return NotDeployed(
+        f"the platform does not serve {github.commit[:7]} after {after}",
+        details=(not_served.fact,),
+        cause=not_served.cause,
+        remedy=not_served.remedy,
+    )

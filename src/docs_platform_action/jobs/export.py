@@ -3,18 +3,23 @@
 import copy
 
 from ..api.admin_api import Unannounced
-from ..context import Context
-from ..inputs.settings import JobSettings
+from ..context import PlatformContext
+from ..inputs.settings import ExportSettings
 from ..job import Job
 from .commit import wait_for_commit
 
 
-def start_site(job: Job, settings: JobSettings, context: Context) -> Unannounced[None]:
+def start_site(
+    job: Job,
+    settings: ExportSettings,
+    context: PlatformContext,
+) -> Unannounced[None]:
     """Start an export and record it in the job. The caller announces it.
 
     Raises `ActionError`, and what `AdminApi.start_export` does.
     """
-    if context.github is not None and job.deployed is None:
+    commit = settings.commit
+    if commit is not None and context.github is not None and job.deployed is None:
         github = copy.copy(context.github)  # another thread may be using it
-        wait_for_commit(job, settings.commit_timeout_seconds, github, context)
-    return context.api.start_export(job, settings.start_options or {})
+        wait_for_commit(job, commit.commit_timeout_seconds, github, context)
+    return context.api.start_export(job, settings.start_options)

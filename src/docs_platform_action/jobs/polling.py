@@ -1,6 +1,9 @@
 """Polls a job until it has ended or its `timeout` has passed."""
 
-from ..context import Context
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..context import PlatformContext
 from ..errors import TimedOut, Unavailable
 from ..inputs.settings import WaitSettings
 from ..job import Job
@@ -8,22 +11,50 @@ from ..models import AgentJob, ExportJob
 from ..text import format_clock, pluralize
 from .schedule import Schedule
 
+Reading = TypeVar("Reading", ExportJob, AgentJob)
 
-def poll(job: Job, settings: WaitSettings, context: Context) -> None:
-    """Read a job until it has ended or its time is up. Raises `ActionError`; what was read before is in the job."""
+
+def poll_export(job: Job, settings: WaitSettings, context: PlatformContext) -> ExportJob:
+    """Read an export until it has ended or its time is up, and return the last reading.
+
+    Raises `ActionError`; what was read before is in the job.
+    """
+
+    def read(deadline: float) -> ExportJob:
+        return context.api.read_export(job, deadline=deadline)
+
+    return _poll(job, settings, context, read)
+
+
+def poll_agent_job(job: Job, settings: WaitSettings, context: PlatformContext) -> AgentJob:
+    """Read an agent job until it has ended or its time is up, and return the last reading.
+
+    Raises `ActionError`; what was read before is in the job.
+    """
+
+    def read(deadline: float) -> AgentJob:
+        return context.api.read_agent_job(job, deadline=deadline)
+
+    return _poll(job, settings, context, read)
+
+
+def _poll(
+    job: Job,
+    settings: WaitSettings,
+    context: PlatformContext,
+    read: Callable[[float], Reading],
+) -> Reading:
     clock = context.clock
     began = clock.monotonic()
     deadline = began + settings.timeout_seconds
-    schedule = Schedule(
-        settings, began=began, has_just_started=job.was_started_here and not job.has_ended
-    )
-    read = context.api.read_agent_job if job.is_agent_job else context.api.read_export
+    has_just_started = job.was_started_here and not job.has_ended
+    schedule = Schedule(settings, began=began, has_just_started=has_just_started)
     pause = schedule.first_pause_seconds
     while True:
         clock.sleep(min(pause, deadline - clock.monotonic()))
         is_last = clock.monotonic() >= deadline
         try:
-            reading: ExportJob | AgentJob = read(job, deadline=deadline)
+            reading = read(deadline)
         except Unavailable as error:
             if clock.monotonic() < deadline:
                 raise
@@ -32,41 +63,52 @@ def poll(job: Job, settings: WaitSettings, context: Context) -> None:
         job.record(reading, now)
         context.events.status_read(job)
         if reading.has_ended:
-            return
+            return reading
         if is_last:
             raise timeout_error(job, settings.timeout_seconds, None)
         pause = schedule.pause_after(now, reading.status, job.progress)
 
 
 def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) -> TimedOut:
-    """Return the error for a job that has not ended in time. `outage` is why the last reading failed, if it did."""
-    after, remedy = f"after {format_clock(timeout_seconds)}", "Allow more time with `timeout`."
-    state = "queued" if job.status == ExportJob.QUEUED else "running"
-    summary, last_seen = f"still {state} {after}", f"It was last seen {_state_of(job)}."
+    """Return the error for a job that has not ended in time.
+
+    `outage` is why the last reading failed, if it did.
+    """
+    after = format_clock(timeout_seconds)
     if job.last_read_at is None:
-        summary, last_seen = f"its status could not be read {after}", "No status request succeeded."
+        summary = f"its status could not be read after {after}"
+        last_seen = "No status request succeeded."
+        remedy = "Allow more time with `timeout`."
+        if outage is not None:
+            remedy = f"{outage.remedy} For slow jobs, raise `timeout`."
     elif not job.has_known_status:
-        summary, last_seen = (
-            f"its status is unknown to the action {after}",
-            f"{last_seen} The job may have ended.",
-        )
+        summary = f"its status is unknown to the action after {after}"
+        last_seen = f"It was last seen {_state_of(job)}. The job may have ended."
         remedy = f"Check job {job.job_id} in the dashboard."
+    else:
+        state = "queued" if job.status == ExportJob.QUEUED else "running"
+        summary = f"still {state} after {after}"
+        last_seen = f"It was last seen {_state_of(job)}."
+        remedy = "Allow more time with `timeout`."
     if outage is None:
         return TimedOut(summary, details=(last_seen,), remedy=remedy)
-    details = (last_seen, f"At the end {outage.summary}.", *outage.details)
-    if job.last_read_at is None:
-        remedy = f"{outage.remedy} For slow jobs, raise `timeout`."
     return TimedOut(
-        summary, details=details, cause=outage.cause, remedy=remedy, request_id=outage.request_id
+        summary,
+        details=(last_seen, f"At the end {outage.summary}.", *outage.details),
+        cause=outage.cause,
+        remedy=remedy,
+        request_id=outage.request_id,
     )
 
 
 def _state_of(job: Job) -> str:
-    progress = f"at {int(job.progress)} %" if job.progress is not None else ""
+    """Return the last reading, as the end of a sentence."""
+    parts = []
     # any other status may be why the job did not end
-    state = (
-        progress
-        if progress and job.status == ExportJob.RUNNING
-        else f"as '{job.status}'{progress and ', '}{progress}"
-    )
-    return f"{state}, {pluralize(job.pages, 'page')}" if job.pages is not None else state
+    if job.status != ExportJob.RUNNING or job.progress is None:
+        parts.append(f"as '{job.status}'")
+    if job.progress is not None:
+        parts.append(f"at {int(job.progress)} %")
+    if job.pages is not None:
+        parts.append(pluralize(job.pages, "page"))
+    return ", ".join(parts)

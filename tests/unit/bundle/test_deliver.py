@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from docs_platform_action import ownership
 from docs_platform_action.bundle import deliver as module
 from docs_platform_action.errors import (
     ActionError,
@@ -25,7 +26,12 @@ from docs_platform_action.errors import (
     TooManyRemoved,
     Unavailable,
 )
-from docs_platform_action.inputs.settings import DeliverySettings, MaxRemoved, OutputPath
+from docs_platform_action.inputs.settings import (
+    DeliverySettings,
+    MaxRemoved,
+    OutputPath,
+    PublicationSettings,
+)
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.models import BundleLink
 from docs_platform_action.ownership import Owner
@@ -85,11 +91,14 @@ class Delivered:
         self.parts = context(self.clock, self.events, client=client, api=api)
 
     def run(self, names: Mapping[str, str], **settings: Any) -> module.Delivery:
-        targets: dict[str, Any] = {}
         for key, name in names.items():
             path = self.workspace / name
-            targets[key] = OutputPath(path=path, root=self.workspace, name=name)
-        delivery = module.Delivery(self.job, DeliverySettings(**targets, **settings), self.parts)
+            settings[key] = OutputPath(path=path, root=self.workspace, name=name)
+        about_publication = {field.name for field in fields(PublicationSettings)}
+        of_publication = {name: settings.pop(name) for name in about_publication & {*settings}}
+        publication = PublicationSettings(**of_publication)
+        delivery_settings = DeliverySettings(publication=publication, **settings)
+        delivery = module.Delivery(self.job, delivery_settings, self.parts)
         delivery.deliver()
         return delivery
 
@@ -393,7 +402,7 @@ def test_everything_gets_the_workspaces_owner_or_there_is_one_warning(
         owned.append(os.stat(path, dir_fd=dir_fd))
         owner.chown_error = None if is_supported else "Operation not permitted"
 
-    monkeypatch.setattr(module, "owner_of", lambda _folder: Owner(5, 6))
+    monkeypatch.setattr(ownership, "owner_of", lambda _folder: Owner(5, 6))
     monkeypatch.setattr(Owner, "chown", chown)
     found = Delivered(tmp_path, answer(TAR))
 

@@ -10,13 +10,18 @@ import trustme
 from docs_platform_action.errors import InvalidInput
 from docs_platform_action.inputs.reader import Reader
 from docs_platform_action.inputs.settings import (
+    AgentSettings,
+    CollectSettings,
     CommitSettings,
     DeliverySettings,
-    JobSettings,
+    ExportSettings,
     MaxRemoved,
-    Mode,
     OutputPath,
+    PlatformSettings,
+    PublicationSettings,
     Settings,
+    SiteSettings,
+    UnpackSettings,
     WaitSettings,
 )
 from docs_platform_action.inputs.table import DEFAULTS, TARGETS
@@ -55,8 +60,21 @@ RUNNER: Final = {
     "GITHUB_API_URL": "https://github.example.com/api/v3",
     "GITHUB_REPOSITORY": "octo/docs",
 }
+UNPACK: Final = {
+    "mode": "unpack",
+    "bundle-path": "b",
+    "bundle-sha256": "AB" * 32,
+    "site-path": "s",
+}
+PLATFORM: Final = PlatformSettings(
+    base_url="https://api.example.com",
+    admin_key=ADMIN_KEY,
+    outage_tolerance_seconds=300,
+)
 WAITING: Final = WaitSettings(
-    timeout_seconds=3600, poll_interval_seconds=1, max_poll_interval_seconds=30
+    timeout_seconds=3600,
+    poll_interval_seconds=1,
+    max_poll_interval_seconds=30,
 )
 
 
@@ -73,14 +91,54 @@ def roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return roots
 
 
+def variables(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with which the runner passes inputs."""
+    return {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
+
+
 def reader_of(inputs: Mapping[str, str], *, in_workflow: bool = True) -> Reader:
-    return Reader(
-        {f"INPUT_{name.upper()}": value for name, value in inputs.items()}, in_workflow=in_workflow
-    )
+    return Reader(variables(inputs), in_workflow=in_workflow)
 
 
 def settings(inputs: Mapping[str, str], *, in_workflow: bool = True) -> Settings:
     return reader_of(inputs, in_workflow=in_workflow).read(roots=[Path.cwd()])
+
+
+def export_settings(inputs: Mapping[str, str]) -> ExportSettings:
+    read = settings(inputs)
+    assert isinstance(read, ExportSettings)
+    return read
+
+
+def export_of(*, wait: bool = True, **site: str) -> ExportSettings:
+    """Return the settings of an export for which nothing else is set."""
+    return ExportSettings(
+        platform=PLATFORM,
+        sites=(SiteSettings(**site),),
+        start_timeout_seconds=4500,
+        start_options={},
+        wait=wait,
+        waiting=WAITING,
+        max_parallel=10,
+        commit=None,
+    )
+
+
+def collect_of(**site: str) -> CollectSettings:
+    """Return the settings for collecting an export for which nothing else is set."""
+    site_settings = SiteSettings(**site)
+    return CollectSettings(platform=PLATFORM, job_id="se_1", site=site_settings, waiting=WAITING)
+
+
+def agent_of(project_id: str) -> AgentSettings:
+    """Return the settings of an agent job for which nothing else is set."""
+    return AgentSettings(
+        platform=PLATFORM,
+        project_id=project_id,
+        job_id="se_1",
+        waiting=WAITING,
+        require_pr=False,
+    )
 
 
 def warned_of(inputs: Mapping[str, str]) -> list[str]:
@@ -112,140 +170,145 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("inputs", "expected"),
         [
-            (EXPORT, JobSettings(mode=Mode.EXPORT, waiting=WAITING, domain="docs.example.com")),
-            (COLLECT, JobSettings(mode=Mode.COLLECT, waiting=WAITING, job_id="se_1")),
-            (
-                {**AGENT, "project-id": "acme.docs, 'x'"},
-                JobSettings(
-                    mode=Mode.AGENT, waiting=WAITING, job_id="se_1", project_id="acme.docs, 'x'"
-                ),
-            ),
-            (
-                AGENT,
-                JobSettings(mode=Mode.AGENT, waiting=WAITING, job_id="se_1", project_id="prj_1"),
-            ),
-            (
-                {**EXPORT, "wait": "false"},
-                JobSettings(
-                    mode=Mode.EXPORT, waiting=WAITING, domain="docs.example.com", wait=False
-                ),
-            ),
-            (PROJECT, JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65")),
-            (
-                {**PROJECT, "domain": "a.de"},
-                JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65", domain="a.de"),
-            ),
-            (
-                {**PROJECT, "project-id": "A: 65"},
-                JobSettings(mode=Mode.EXPORT, waiting=WAITING, project_id="65", domain="A"),
-            ),
-            (
-                {**COLLECT, "project-id": "A: 65"},
-                JobSettings(
-                    mode=Mode.COLLECT, waiting=WAITING, job_id="se_1", project_id="65", domain="A"
-                ),
-            ),
-            (
-                {**COLLECT, "domain": "a.de"},
-                JobSettings(mode=Mode.COLLECT, waiting=WAITING, job_id="se_1", domain="a.de"),
-            ),
+            (EXPORT, export_of(domain="docs.example.com")),
+            ({**EXPORT, "wait": "false"}, export_of(domain="docs.example.com", wait=False)),
+            (PROJECT, export_of(project_id="65")),
+            ({**PROJECT, "domain": "a.de"}, export_of(project_id="65", domain="a.de")),
+            ({**PROJECT, "project-id": "A: 65"}, export_of(project_id="65", domain="A")),
+            (COLLECT, collect_of()),
+            ({**COLLECT, "domain": "a.de"}, collect_of(domain="a.de")),
+            ({**COLLECT, "project-id": "A: 65"}, collect_of(project_id="65", domain="A")),
+            (AGENT, agent_of("prj_1")),
+            ({**AGENT, "project-id": "acme.docs, 'x'"}, agent_of("acme.docs, 'x'")),
         ],
     )
     def test_what_a_mode_requires_is_enough(
-        self, inputs: dict[str, str], expected: JobSettings
+        self,
+        inputs: dict[str, str],
+        expected: Settings,
     ) -> None:
         nothing = {name: " \n" for name in DEFAULTS if name not in inputs}
 
         read = settings(inputs)
 
-        assert read == settings({**DEFAULTS, **inputs}) == settings({**nothing, **inputs})
-        assert (read.base_url, read.admin_key, read.jobs) == (
-            "https://api.example.com",
-            ADMIN_KEY,
-            (expected,),
-        )
-        assert (read.outage_tolerance_seconds, read.ca_bundle, read.max_parallel) == (300, None, 10)
+        assert read == expected
+        assert read == settings({**DEFAULTS, **inputs})
+        assert read == settings({**nothing, **inputs})
         assert ADMIN_KEY not in repr(read)
         assert warned_of({**DEFAULTS, **inputs}) == []
 
+    def test_a_bundle_is_unpacked_without_a_platform(self) -> None:
+        Path("b").touch()
+        workspace = Path.cwd()
+
+        read = settings({**UNPACK, "domain": "a.de", "min-pages": "2"})
+
+        assert read == UnpackSettings(
+            domain="a.de",
+            bundle_path=OutputPath(path=workspace / "b", root=workspace, name="b"),
+            bundle_sha256="ab" * 32,
+            site_path=OutputPath(path=workspace / "s", root=workspace, name="s"),
+            publication=PublicationSettings(min_pages=2),
+        )
+
+    def test_an_agent_job_may_need_a_pull_request(self) -> None:
+        read = settings({**AGENT, "require-pr": "true"})
+
+        assert isinstance(read, AgentSettings)
+        assert read.require_pr
+
     def test_each_input_sets_what_it_is_named_after(self, roots: list[Path]) -> None:
-        (workspace, temporary), pem = roots, trustme.CA().cert_pem.bytes().decode()
+        workspace, temporary = roots
+        pem = trustme.CA().cert_pem.bytes().decode()
         (workspace / "ca.pem").write_text(pem)
-        waiting = {
+        inputs = {
+            **EXPORT,
+            "start-timeout": "90m",
             "timeout": "5m",
             "poll-interval": "20s",
             "max-poll-interval": "20s",
             "outage-tolerance": "7s",
-        }
-        paths = {
+            "start-options": '{"a": 1}',
+            "max-parallel": "3",
             "bundle-path": f"{temporary}/b",
             "site-path": "out/{domain}/",
-            "values-file": " ./v.yaml\n",
-        }
-        inputs = {
-            **waiting,
-            **paths,
             "min-pages": "3",
+            "values-file": " ./v.yaml\n",
             "export-version": "2024-06-01",
             "mask-bundle-url": "true",
+            "ca-bundle": "ca.pem",
         }
 
-        reader = reader_of(
-            {
-                **EXPORT,
-                **inputs,
-                "start-options": '{"a": 1}',
-                "max-parallel": "3",
-                "ca-bundle": "ca.pem",
-            }
-        )
+        reader = reader_of(inputs)
         read = reader.read(roots=roots)
 
-        assert (
-            read.outage_tolerance_seconds,
-            read.max_parallel,
-            (read.ca_bundle or "").strip(),
-        ) == (7, 3, pem.strip())
-        assert read.jobs[0].start_options == {"a": 1}
-        assert read.jobs[0].waiting == WaitSettings(
-            timeout_seconds=300, poll_interval_seconds=20, max_poll_interval_seconds=20
-        )
-        assert read.jobs[0].delivery == DeliverySettings(
-            bundle_path=OutputPath(path=temporary / "b", root=temporary, name=f"{temporary}/b"),
-            site_path=OutputPath(
-                path=workspace / "out/docs.example.com", root=workspace, name="out/docs.example.com"
+        site = "out/docs.example.com"
+        assert read == ExportSettings(
+            platform=PlatformSettings(
+                base_url="https://api.example.com",
+                admin_key=ADMIN_KEY,
+                outage_tolerance_seconds=7,
+                ca_bundle=f"{pem}\n",
             ),
-            values_file=OutputPath(path=workspace / "v.yaml", root=workspace, name="v.yaml"),
-            min_pages=3,
-            export_version="2024-06-01",
-            mask_bundle_url=True,
+            sites=(
+                SiteSettings(
+                    domain="docs.example.com",
+                    delivery=DeliverySettings(
+                        bundle_path=OutputPath(
+                            path=temporary / "b",
+                            root=temporary,
+                            name=f"{temporary}/b",
+                        ),
+                        site_path=OutputPath(path=workspace / site, root=workspace, name=site),
+                        publication=PublicationSettings(min_pages=3),
+                        values_file=OutputPath(
+                            path=workspace / "v.yaml",
+                            root=workspace,
+                            name="v.yaml",
+                        ),
+                        export_version="2024-06-01",
+                        mask_bundle_url=True,
+                    ),
+                ),
+            ),
+            start_timeout_seconds=5400,
+            start_options={"a": 1},
+            wait=True,
+            waiting=WaitSettings(
+                timeout_seconds=300,
+                poll_interval_seconds=20,
+                max_poll_interval_seconds=20,
+            ),
+            max_parallel=3,
+            commit=None,
         )
         assert reader.warnings == []
 
     def test_a_plan_is_read_with_the_published_manifest_of_each_domain(self) -> None:
         inputs = {**PLAN, **EACH, "domain": SEVERAL, "max-removed": "10%"}
 
-        jobs = settings(inputs).jobs
+        sites = export_settings(inputs).sites
 
-        for number, job in enumerate(jobs):
-            found, domain = job.delivery, PUBLISHED[number]
+        for number, site in enumerate(sites):
+            domain = PUBLISHED[number]
+            found = site.delivery.publication
             assert found.compare_with == {b"index.html": number.to_bytes(32)}
             assert found.max_removed == MaxRemoved(amount=10, is_percentage=True)
             targets = (found.manifest_path, found.changes_path)
-            assert [target.name for target in targets if target] == [
-                f"{domain}.manifest",
-                f"{domain}.json",
-            ]
-            assert "index.html" not in repr(job)
+            names = [target.name for target in targets if target is not None]
+            assert names == [f"{domain}.manifest", f"{domain}.json"]
+            assert "index.html" not in repr(site)
 
     def test_at_the_first_publication_of_one_domain_the_others_are_compared(self) -> None:
-        new, first = "new.example.com", {"first-publication": "true"}
+        old_and_new = f"{PUBLISHED[0]}\nnew.example.com"
+        first = {**PLAN, "first-publication": "true"}
 
-        jobs = settings({**PLAN, **first, "domain": f"{PUBLISHED[0]}\n{new}"}).jobs
+        sites = export_settings({**first, "domain": old_and_new}).sites
 
-        assert [job.delivery.compare_with for job in jobs] == [{b"index.html": bytes(32)}, {}]
-        assert refused({**PLAN, "domain": f"{PUBLISHED[0]}\n{new}"}) == ["compare-with"]
-        assert refused({**PLAN, **first, "domain": "\n".join(PUBLISHED)}) == ["first-publication"]
+        compared = [site.delivery.publication.compare_with for site in sites]
+        assert compared == [{b"index.html": bytes(32)}, {}]
+        assert refused({**PLAN, "domain": old_and_new}) == ["compare-with"]
+        assert refused({**first, "domain": "\n".join(PUBLISHED)}) == ["first-publication"]
 
     def test_without_waiting_no_manifest_is_read(self) -> None:
         inputs = {
@@ -256,7 +319,9 @@ class TestSettings:
             "max-removed": "0",
         }
 
-        assert settings(inputs).jobs[0].delivery.compare_with is None
+        (site,) = export_settings(inputs).sites
+
+        assert site.delivery.publication.compare_with is None
         assert warned_of(inputs) == ["site-path", "compare-with", "max-removed"]
 
     def test_a_commit_is_read_with_what_the_runner_names(self) -> None:
@@ -267,46 +332,55 @@ class TestSettings:
             "deployment-environment": "docs",
             "commit-timeout": "5m",
         }
-        environ = RUNNER | {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
 
-        read = Reader(environ, in_workflow=True).read(roots=[Path.cwd()])
+        read = Reader(RUNNER | variables(inputs), in_workflow=True).read(roots=[Path.cwd()])
 
-        assert (read.deployment, read.jobs[0].commit_timeout_seconds) == (
-            CommitSettings(
-                commit="ab" * 20,
-                github_token="ghs_t0ken",
-                deployment_creator="docs-platform[bot]",
-                deployment_environment="docs",
-                github_api_url="https://github.example.com/api/v3",
-                github_server_url="https://github.com",
-                github_repository="octo/docs",
-            ),
-            300,
+        assert isinstance(read, ExportSettings)
+        assert read.commit == CommitSettings(
+            commit="ab" * 20,
+            commit_timeout_seconds=300,
+            github_token="ghs_t0ken",
+            deployment_creator="docs-platform[bot]",
+            deployment_environment="docs",
+            github_api_url="https://github.example.com/api/v3",
+            github_server_url="https://github.com",
+            github_repository="octo/docs",
         )
         assert "ghs_t0ken" not in repr(read)
 
-    @pytest.mark.parametrize("left_out", [*COMMIT, *RUNNER])
     @pytest.mark.parametrize("in_workflow", [True, False])
-    def test_a_commit_needs_all_of_them_and_a_workflow(
-        self, left_out: str, in_workflow: bool
-    ) -> None:
-        environ = RUNNER | {
-            f"INPUT_{name.upper()}": value for name, value in {**EXPORT, **COMMIT}.items()
-        }
-        environ.pop(left_out, environ.pop(f"INPUT_{left_out.upper()}", None))
-        needed = {*COMMIT} if left_out == "commit" else {left_out} & {*COMMIT}
+    def test_without_a_commit_nothing_about_it_is_needed(self, in_workflow: bool) -> None:
+        inputs = {**EXPORT, **COMMIT, "commit": ""}
 
-        if left_out == "commit":
-            assert (
-                Reader(environ, in_workflow=in_workflow).read(roots=[Path.cwd()]).deployment is None
-            )
-        else:
-            (names,) = [
-                {text.split("`")[1] for text in errors_of(Reader(environ, in_workflow=in_workflow))}
-            ]
-            assert names == (
-                needed | {"commit"} if left_out in RUNNER or not in_workflow else needed
-            )
+        read = Reader(variables(inputs), in_workflow=in_workflow).read(roots=[Path.cwd()])
+
+        assert isinstance(read, ExportSettings)
+        assert read.commit is None
+
+    @pytest.mark.parametrize(
+        ("left_out", "in_workflow", "names"),
+        [
+            ("github-token", True, ["github-token"]),
+            ("deployment-creator", True, ["deployment-creator"]),
+            ("GITHUB_API_URL", True, ["commit"]),
+            ("GITHUB_REPOSITORY", True, ["commit"]),
+            ("github-token", False, ["github-token", "commit"]),
+            ("nothing", False, ["commit"]),
+        ],
+    )
+    def test_a_commit_needs_the_other_inputs_and_a_workflow(
+        self,
+        left_out: str,
+        in_workflow: bool,
+        names: list[str],
+    ) -> None:
+        given = {name: value for name, value in COMMIT.items() if name != left_out}
+        runner = {name: value for name, value in RUNNER.items() if name != left_out}
+        environ = runner | variables({**EXPORT, **given})
+
+        errors = errors_of(Reader(environ, in_workflow=in_workflow))
+
+        assert [text.split("`")[1] for text in errors] == names
 
 
 class TestBeforeTheRest:
@@ -369,7 +443,7 @@ class TestRefused:
             ({**EXPORT, "export-version": "v1", "values-file": "../x"}, ["values-file"]),
             *(
                 ({**PLAN, "domain": SEVERAL, **EACH, name: "out"}, [name])
-                for name in (*TARGETS, "compare-with")
+                for name in (*[row.name for row in TARGETS], "compare-with")
             ),
             *(({**EXPORT, name: value}, [name]) for name, value in PLAN_ALONE.items()),
             ({**EXPORT, "site-path": "site", "compare-with": "missing"}, ["compare-with"]),

@@ -7,7 +7,7 @@ import pytest
 from docs_platform_action.errors import NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import Mode, WaitSettings
 from docs_platform_action.job import Job
-from docs_platform_action.jobs.polling import poll
+from docs_platform_action.jobs.polling import poll_export
 from docs_platform_action.models import ExportJob
 from tests.unit.fakes import RecordedEvents, context
 from tests.virtual_time import BEGINNING, VirtualClock
@@ -48,7 +48,7 @@ class Platform:
 
     def poll(self, **known: Any) -> Job:
         job = Job(mode=Mode.EXPORT, domain="docs.example.com", job_id="se_1", **known)
-        poll(job, SETTINGS, context(self._clock, self.events, api=self))
+        poll_export(job, SETTINGS, context(self._clock, self.events, api=self))
         return job
 
 

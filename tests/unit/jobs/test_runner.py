@@ -1,313 +1,93 @@
-"""Jobs run in parallel, after the first one is known. In virtual time."""
+"""A job that exists already: it is known before the work, and its end is recorded."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from datetime import timedelta
-from itertools import accumulate
-from string import ascii_lowercase
-from threading import Thread
-from types import SimpleNamespace
 from typing import Any, cast
-from unittest.mock import Mock, patch
 
 import pytest
 
-from docs_platform_action.api.room import Room
-from docs_platform_action.errors import (
-    ActionError,
-    Cancelled,
-    Forbidden,
-    JobFailed,
-    Unauthorized,
-    Unavailable,
-    UnknownHost,
-)
-from docs_platform_action.inputs.settings import JobSettings, Mode, WaitSettings
-from docs_platform_action.job import BUNDLE, DOWNLOAD, UNPACK, Job
-from docs_platform_action.jobs import runner
-from docs_platform_action.jobs.runner import (
-    CLEANUP_GRACE_SECONDS,
-    START_GRACE_SECONDS,
-    Runner,
-    job_of,
-)
-from docs_platform_action.models import BundleLink, ExportJob
+from docs_platform_action.errors import Cancelled, JobFailed
+from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.job import DOWNLOAD, Job
+from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, SingleJobRunner
 from docs_platform_action.signals import ABORT_GRACE_SECONDS
-from tests.unit.fakes import context
-from tests.virtual_time import NOON, VirtualClock
-
-WAITING = WaitSettings(timeout_seconds=600, poll_interval_seconds=1, max_poll_interval_seconds=1)
-NONE: Mapping[str, Any] = {}
-DELIVERED = ["job_known", "read", "status_read", "bundle", "link_made"]
+from tests.unit.fakes import RecordedEvents, context
+from tests.virtual_time import BEGINNING, VirtualClock
 
 
 class Run:
-    """Exports of the domains a, b, c …, each completed at its first reading, a second after its start.
+    """A run of one job, whose work takes a second and raises an error, if there is one."""
 
-    Whatever happens, such as `read a`, takes `seconds` and raises `errors`; a new link is valid for `links` seconds.
-    """
+    def __init__(self, error: Exception | None = None) -> None:
+        self.clock = VirtualClock()
+        self.events = RecordedEvents()
+        self.job = Job(mode=Mode.COLLECT, job_id="se_1")
+        self._error = error
+        parts = context(self.clock, self.events, outputs=cast(Any, self))
+        self.runner = SingleJobRunner(self.job, self._work, parts)
 
-    def __init__(
-        self,
-        count: int,
-        max_parallel: int = 10,
-        *,
-        seconds: Any = NONE,
-        errors: Any = NONE,
-        **changes: Any,
-    ) -> None:
-        self.clock, self.seconds, self.errors, self.links = VirtualClock(), seconds, errors, NONE
-        self.happened: list[str] = []
-        settings = JobSettings(**{"mode": Mode.EXPORT, "waiting": WAITING, **changes})
-        jobs = [
-            (job_of(each), each)
-            for each in (replace(settings, domain=domain) for domain in ascii_lowercase[:count])
-        ]
-        self.jobs = [job for job, _ in jobs]
-        self.room = Room(self.clock, start_timeout_seconds=60.0)
-        self.runner = Runner(
-            jobs,
-            context(self.clock, self, api=self, outputs=cast(Any, self)),
-            max_parallel=max_parallel,
-        )
+    def write_job_id(self, job: Job) -> None:
+        self.events.seen.append(("write_job_id", job))
 
-    def run(self, *, signal_at: float = 1e9) -> list[str | None]:
-        """Run the jobs until they end or a signal comes, and return their failure reasons."""
-
-        def interrupt() -> None:
-            self.clock.sleep(signal_at)
-            self.runner.stop()
-            self.clock.cancel()
-
-        with patch.object(runner, "threading", SimpleNamespace(Thread=self.clock.Thread)):
-            self.clock.run(self.runner.run, interrupt)
-        return [
-            job.failure.failure_reason if job.failure is not None else None for job in self.jobs
-        ]
-
-    def trace(self, *events: str) -> list[str]:
-        return [each for each in self.happened if each.split()[0] in events]
-
-    def start_export(self, job: Job, _options: object) -> Job:
-        self._happen("start", job)
-        job.record_start(f"se_{job.domain}", "queued", self.clock.monotonic())
-        return job  # what `announce` gets
-
-    def read_export(self, job: Job, **_: float) -> ExportJob:
-        self._happen("read", job)
-        return ExportJob(status="completed")
-
-    def make_link(self, job: Job) -> BundleLink:
-        name = self._happen("bundle" if job.link is None else "renew", job)
-        seconds = self.links.get(name, 3600)
-        return BundleLink(
-            url=name,
-            expires=None if seconds is None else self.clock.now() + timedelta(seconds=seconds),
-        )
-
-    def is_start_unconfirmed(self, job: Job) -> bool:
-        return job.job_id == "unconfirmed"
-
-    def __getattr__(self, event: str) -> Callable[..., str]:
-        return lambda job, *_: self._happen(event, job)
-
-    def _happen(self, what: str, job: Job) -> str:
-        name = f"{what} {job.domain}"
-        self.happened.append(name)
-        self.clock.sleep(self.seconds.get(name, 0))
-        if name in self.errors:
-            raise self.errors[name]
-        return name
+    def _work(self, job: Job) -> None:
+        self.events.seen.append(("work", job))
+        self.clock.sleep(1)
+        if self._error is not None:
+            raise self._error
 
 
 @pytest.mark.parametrize(
-    ("given", "reason", "events"),
+    ("error", "reason"),
     [
-        ({}, None, ["start", "write_job_id", "announce", *DELIVERED]),
-        ({"mode": Mode.COLLECT, "job_id": "se_a"}, None, ["write_job_id", *DELIVERED]),
-        ({"wait": False}, None, ["start", "write_job_id", "announce", "job_known", "noted"]),
-        (
-            {"errors": {"write_job_id a": OSError("the disk is full")}},
-            "internal-error",
-            ["start", "write_job_id"],
-        ),
+        (None, None),
+        (JobFailed("failed"), "job-failed"),
+        (ZeroDivisionError("a bug"), "internal-error"),
     ],
 )
-def test_a_job_is_known_before_it_is_read(
-    given: Any, reason: str | None, events: list[str]
+def test_it_is_known_before_the_work_and_its_end_is_recorded(
+    error: Exception | None,
+    reason: str | None,
 ) -> None:
-    run = Run(1, **given)
-
-    assert run.run() == [reason]
-    assert (run.happened, run.jobs[0].job_id) == (
-        [f"{event} a" for event in ("job_begun", *events, "job_ended")],
-        "se_a",
-    )
-    assert {phase.ended_at for phase in run.jobs[0].phases} <= {run.jobs[0].ended_at}
-
-
-@pytest.mark.parametrize(("max_parallel", "together"), [(1, 1), (3, 3), (6, 6), (100, 6)])
-def test_the_first_is_alone_until_it_is_known_then_max_parallel_run(
-    max_parallel: int, together: int
-) -> None:
-    run = Run(6, max_parallel, seconds={"start a": 5})
-
-    assert run.run() == [None] * 6
-    assert run.trace("job_begun", "job_known")[:3] == ["job_begun a", "job_known a", "job_begun b"]
-    assert (
-        max(
-            accumulate(1 if "begun" in each else -1 for each in run.trace("job_begun", "job_ended"))
-        )
-        == together
-    )
-
-
-@pytest.mark.parametrize("kind", [Unauthorized, Forbidden, UnknownHost])
-def test_if_the_key_or_the_host_is_refused_the_others_fail_without_a_request(
-    kind: type[ActionError],
-) -> None:
-    error = kind(
-        "refused", details=("It said so.",), cause="Why.", remedy="What to do.", request_id="r-1"
-    )
-    run = Run(3, errors={"start a": error})
-
-    assert run.run() == [kind.failure_reason] * 3
-    assert run.happened == ["job_begun a", "start a", "job_ended a", "job_ended b", "job_ended c"]
-    failure = vars(run.jobs[2].failure)
-    assert {**failure, "details": failure["details"][:-1]} == vars(error)
-    assert [job.duration_seconds(1e9) for job in run.jobs] == [0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("name", "error", "reasons"),
-    [
-        ("start a", JobFailed("failed"), ["job-failed", None, None]),
-        ("read a", Unauthorized("refused"), ["unauthorized", None, None]),
-        ("bundle b", ZeroDivisionError("a bug"), [None, "internal-error", None]),
-    ],
-)
-def test_any_other_failure_leaves_the_others_alone(
-    name: str, error: Exception, reasons: list[str | None]
-) -> None:
-    assert Run(3, 1, errors={name: error}).run() == reasons
-
-
-def test_if_no_thread_can_be_started_the_existing_ones_run_all_jobs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run = Run(3)
-    monkeypatch.setattr(Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+    run = Run(error)
 
     run.runner.run()
 
-    assert run.trace("job_ended") == ["job_ended a", "job_ended b", "job_ended c"]
+    events = ["job_begun", "write_job_id", "job_known", "work", "job_ended"]
+    assert run.events.names == events
+    assert run.job.began_at == BEGINNING
+    assert run.job.ended_at == BEGINNING + 1
+    failure_reason = None if run.job.failure is None else run.job.failure.failure_reason
+    assert failure_reason == reason
 
 
-@pytest.mark.parametrize(
-    ("job_id", "phase", "seconds"),
-    [
-        ("unconfirmed", BUNDLE, (START_GRACE_SECONDS, ABORT_GRACE_SECONDS)),
-        ("se_b", DOWNLOAD, (0.0, CLEANUP_GRACE_SECONDS)),
-        ("unconfirmed", UNPACK, (START_GRACE_SECONDS, CLEANUP_GRACE_SECONDS)),
-    ],
-)
-def test_a_start_gets_time_for_its_response_and_a_delivery_to_clean_up(
-    job_id: str, phase: str, seconds: Any
-) -> None:
-    run = Run(2)
-    run.jobs[1].job_id = job_id
-    run.jobs[1].start_phase(phase, 0.0)
+def test_a_cancel_ends_the_run_and_is_recorded_with_the_signal() -> None:
+    run = Run(Cancelled("cancelled"))
 
-    assert (run.runner.stop(), run.runner.abort(), run.clock.cancellation.is_aborted) == (
-        *seconds,
-        True,
-    )
     with pytest.raises(Cancelled):
-        run.clock.sleep(0)
-
-
-@pytest.mark.parametrize("error", [None, JobFailed("failed")])
-def test_the_end_of_a_job_does_not_replace_a_recorded_cancel(error: Exception | None) -> None:
-    run, ends = Run(1, wait=False), []
-    (job,) = run.jobs
-
-    def cancel(*_: object) -> None:
-        run.runner.stop()
-        run.runner.cancel_unfinished("SIGTERM")
-        ends.append((job.failure, job.ended_at))
-        run.clock.advance(5)  # the job's thread outlasts the cancel
-        if error is not None:
-            raise error
-
-    with patch.object(run, "noted", cancel, create=True):
         run.runner.run()
 
-    assert ends == [(job.failure, job.ended_at)]
-    assert (isinstance(job.failure, Cancelled), run.trace("job_ended")) == (True, [])
+    assert run.runner.stop() == 0.0
+    run.runner.cancel_unfinished("SIGTERM")
+    assert isinstance(run.job.failure, Cancelled)
+    assert "SIGTERM" in run.job.failure.cause
+    assert "job_ended" not in run.events.names
 
 
-def run_with_links(
-    *links: float | None, max_parallel: int = 10, seconds: Any = NONE, errors: Any = NONE
-) -> Run:
-    """Return a run of jobs with links valid for so long after second 1, and one more that fails at second 100, with a link."""
-    last = f"read {ascii_lowercase[len(links)]}"
-    run = Run(
-        len(links) + 1,
-        max_parallel,
-        seconds={last: 99, **seconds},
-        errors={last: JobFailed("failed"), **errors},
-    )
-    run.links = {f"bundle {job.domain}": valid for job, valid in zip(run.jobs, links, strict=False)}
-    run.jobs[-1].link = BundleLink(url="of the failed job", expires=NOON)
-    return run
+def test_a_job_that_has_ended_is_not_cancelled() -> None:
+    run = Run()
+    run.runner.run()
+
+    run.runner.stop()
+    run.runner.cancel_unfinished("SIGTERM")
+
+    assert run.job.failure is None
 
 
 @pytest.mark.parametrize(
-    ("links", "seconds", "renewed"),
-    [
-        ([158.9, 159, None], {}, ["renew a"]),
-        (
-            [100, 250, 400],
-            {"renew a": 100},
-            ["renew a", "renew b"],
-        ),  # the second expires during the first renewal
-    ],
+    ("phase", "seconds"),
+    [("exported", ABORT_GRACE_SECONDS), (DOWNLOAD, CLEANUP_GRACE_SECONDS)],
 )
-def test_links_about_to_expire_are_renewed_after_the_last_job(
-    links: Any, seconds: Any, renewed: list[str]
-) -> None:
-    run = run_with_links(*links, seconds=seconds)
+def test_a_delivery_gets_time_to_clean_up(phase: str, seconds: float) -> None:
+    run = Run()
+    run.job.start_phase(phase, 0.0)
 
-    assert run.run() == [None, None, None, "job-failed"]
-    assert run.trace("job_ended", "renew")[3:] == ["job_ended d", *renewed]
-    assert [job.link.url for job in run.jobs if job.link][: len(renewed)] == renewed
-
-
-def test_after_three_renewals_that_fail_in_a_row_the_other_links_are_kept_without_a_request() -> (
-    None
-):
-    errors = {f"renew {domain}": Unavailable("it is down") for domain in "abdefgh"}
-    run = run_with_links(*[100] * 8, max_parallel=1, errors=errors)
-
-    assert run.run() == [*[None] * 8, "job-failed"]
-    assert run.trace("renew") == [f"renew {domain}" for domain in "abcdef"]
-    assert run.trace("warning") == [f"warning {domain}" for domain in "abdefgh"]
-
-
-def test_new_links_that_live_no_longer_are_not_asked_for_again() -> None:
-    run = run_with_links(100, 100)
-    run.jobs[0].has_short_link, run.links = True, {**run.links, "renew b": 59}
-
-    assert run.run() == [None, None, "job-failed"]
-    assert (run.trace("renew"), run.trace("warning")) == (["renew b"], ["warning b"])
-
-
-def test_a_signal_leaves_the_jobs_without_a_new_link_unfinished() -> None:
-    run = run_with_links(100, 100, 100, 3600, seconds={"renew b": 10, "renew c": 20})
-
-    with pytest.raises(Cancelled):
-        run.run(signal_at=105)
-    assert ([job.domain for job in run.runner.unfinished], len(run.trace("renew"))) == (
-        ["b", "c"],
-        2,
-    )
+    assert run.runner.abort() == seconds
+    assert run.clock.cancellation.is_aborted

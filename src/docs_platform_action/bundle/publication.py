@@ -1,0 +1,228 @@
+"""Publishes the site of a bundle: unpacked, checked, and then renamed to its place."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from tempfile import TemporaryFile
+from typing import BinaryIO
+
+from ..context import Context
+from ..errors import InternalError, InvalidBundle, TooFewPages
+from ..inputs.settings import OutputPath, PublicationSettings
+from ..job import UNPACK, Job
+from ..manifest import manifest_lines
+from ..ownership import Owners
+from ..text import pluralize
+from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
+from .file import BundleFile
+from .pipe import Pipe
+from .plan import Digests, changes_json, check_removed, compare, describe, site_sha256
+from .staging import Staged
+from .stream import BundleStream
+from .tree import Tree
+
+
+@dataclass
+class Publication:
+    """The publication of what a bundle holds. Nothing is published that a guard holds back."""
+
+    job: Job
+    settings: PublicationSettings
+    context: Context
+    owners: Owners = field(default_factory=Owners)
+
+    @property
+    def has_guards(self) -> bool:
+        """Whether a guard may hold back what is published, the archive included."""
+        return self.settings.min_pages is not None or self.settings.compare_with is not None
+
+    def publish_site(
+        self,
+        target: OutputPath,
+        stream: BundleStream | BundleFile,
+        archive: Staged | None,
+    ) -> None:
+        """Publish the site, with the archive that is kept, if any.
+
+        Raises `ActionError` and `Cancelled`.
+        """
+        owner = self.owners.of(target.root)
+        summary = f"the site cannot be written to {target.name}"
+        digests = self._new_digests()
+        with Staged(target, owner, InternalError, summary, is_folder=True) as site:
+            tree = Tree(site.path, site.descriptor, self.context.clock.cancellation, owner, digests)
+            self._unpack(stream, archive, site, tree)
+            self._check_pages(tree)
+            if digests is not None:
+                self._plan(digests.files)
+            if archive is not None:
+                self.publish_archive(archive)
+            self.context.clock.cancellation.check()
+            only_folder = tree.only_folder()
+            site.publish()
+        self._record_site(target, tree.files)
+        if only_folder is not None:
+            self._warn_of_only_folder(target, only_folder)
+
+    def _new_digests(self) -> Digests | None:
+        """Return what records the digests of the site's files, if they are needed."""
+        if self.settings.manifest_path is None and self.settings.compare_with is None:
+            return None
+        return Digests(self.settings.compare_with or {})
+
+    def _record_site(self, target: OutputPath, files: int) -> None:
+        """Record that the site is published. Only then is its manifest of use."""
+        manifest = self.settings.manifest_path
+        self.job.delivered = replace(
+            self.job.delivered,
+            site_path=target.name,
+            site_files=files,
+            manifest_path=manifest.name if manifest is not None else None,
+        )
+        count = pluralize(files, "file")
+        self.context.events.noted(self.job, f"Unpacked {count} to {target.name}/")
+
+    def _warn_of_only_folder(self, target: OutputPath, folder: str) -> None:
+        has_none = f"{self.job.title}: the site has no `index.html` at its top"
+        is_not_part = f"If `{folder}/` is not part of your site's addresses"
+        inner = f"{target.name}/{folder}"
+        deletes = "A step that deletes what is no longer there, such as `aws s3 sync --delete`"
+        lines = [
+            f"{has_none}, but one in its only folder, `{folder}/`.",
+            f"{is_not_part}, publish `{inner}` in place of `{target.name}`.",
+            f"{deletes}, would otherwise delete the site.",
+        ]
+        self.context.events.warning(self.job, lines)
+
+    def _unpack(
+        self,
+        stream: BundleStream | BundleFile,
+        archive: Staged | None,
+        site: Staged,
+        tree: Tree,
+    ) -> None:
+        is_zip = stream.peek().startswith(ZIP_MAGICS)
+        archive_bytes = stream.size or 0
+        needed_bytes = archive_bytes  # for the site, which is at least as large
+        if is_zip and archive is None:
+            needed_bytes += archive_bytes  # for a temporary file with the archive
+        site.check_space(needed_bytes)
+        if is_zip:
+            self._unpack_zip(stream, archive, site, tree)
+        else:
+            self._unpack_tar(stream, site, tree)
+
+    def _unpack_zip(
+        self,
+        stream: BundleStream | BundleFile,
+        archive: Staged | None,
+        site: Staged,
+        tree: Tree,
+    ) -> None:
+        """Unpack a zip archive once it is complete, because its directory is at the end."""
+        with site.errors_explained(), _open_zip(archive, site) as file:
+            if archive is None:
+                while chunk := stream.read(CHUNK_BYTES):
+                    tree.take_space(len(chunk))
+                    file.write(chunk)
+            self.end_download(stream)
+            self.job.start_phase(UNPACK, self.context.clock.monotonic())
+            for entry in zip_entries(file):
+                tree.add(entry)
+                self.context.events.unpack_progressed(self.job, tree.files, tree.bytes)
+            tree.finish()
+
+    def _unpack_tar(self, stream: BundleStream | BundleFile, site: Staged, tree: Tree) -> None:
+        """Unpack a tar archive while it arrives."""
+
+        def read(chunks: Iterator[bytes]) -> None:
+            with site.errors_explained():
+                for entry in tar_entries(TarSource(chunks)):
+                    tree.add(entry)
+                tree.finish()
+
+        with Pipe(read, self.context.clock.cancellation) as pipe:
+            try:
+                for chunk in decompressed(stream, stream.peek()):
+                    pipe.write(chunk)
+                    self.context.events.unpack_progressed(self.job, tree.files, tree.bytes)
+                pipe.write(b"")
+            except InvalidBundle as error:
+                # what comes before it in the archive is read first, and may be an error, too
+                pipe.write(error)
+            pipe.wait()
+        self.end_download(stream)
+
+    def _check_pages(self, tree: Tree) -> None:
+        min_pages = self.settings.min_pages
+        if min_pages is None or tree.html_files >= min_pages:
+            return
+        html_files = pluralize(tree.html_files, "`.html` file")
+        details = ["Nothing was published."]
+        if self.job.page_count is not None:
+            reported = f"The API reported {pluralize(self.job.page_count, 'page')}"
+            fact = f"{reported}, so the bundle may be incomplete, or another site's."
+            details.insert(0, fact)
+        raise TooFewPages(
+            f"the bundle has {html_files}, fewer than `min-pages` ({min_pages:,})",
+            details=tuple(details),
+        )
+
+    def _plan(self, files: Mapping[bytes, bytes]) -> None:
+        """Compare the site with the published one, and write its manifest.
+
+        The changes are written even if a guard then holds back the site: they show why.
+        Raises `TooManyRemoved`.
+        """
+        digest = site_sha256(manifest_lines(files))
+        self.job.delivered = replace(self.job.delivered, site_sha256=digest)
+        if self.settings.compare_with is not None:
+            self._compare(self.settings.compare_with, files)
+        if self.settings.manifest_path is not None:
+            self.write(self.settings.manifest_path, "the manifest", manifest_lines(files))
+
+    def _compare(self, published: Mapping[bytes, bytes], files: Mapping[bytes, bytes]) -> None:
+        """Record and write what changes. Raises `TooManyRemoved`."""
+        changes, paths = compare(published, files)
+        target = self.settings.changes_path
+        if target is not None:
+            self.write(target, "the changes", changes_json(paths))
+        self.job.delivered = replace(
+            self.job.delivered,
+            changes=changes,
+            changes_path=target.name if target is not None else None,
+        )
+        for line in describe(changes):
+            self.context.events.noted(self.job, line)
+        if self.settings.max_removed is not None:
+            check_removed(changes, self.settings.max_removed)
+
+    def write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:
+        """Write a file in one step. `what` names it in the error."""
+        owner = self.owners.of(target.root)
+        summary = f"{what} cannot be written to {target.name}"
+        with Staged(target, owner, InternalError, summary) as file:
+            file.write_lines(lines)
+            self.context.clock.cancellation.check()
+            file.publish()
+
+    def publish_archive(self, archive: Staged) -> None:
+        """Publish the archive, which is complete."""
+        self.context.clock.cancellation.check()
+        archive.publish()
+        name = archive.target.name
+        self.job.delivered = replace(self.job.delivered, bundle_path=name)
+        self.context.events.noted(self.job, f"Saved the archive to {name}")
+
+    def end_download(self, stream: BundleStream | BundleFile) -> None:
+        """Read what is left of the bundle, and record its archive."""
+        archive = stream.drain()
+        if archive != self.job.delivered.archive:
+            self.job.delivered = replace(self.job.delivered, archive=archive)
+            self.context.events.downloaded(self.job)
+
+
+def _open_zip(archive: Staged | None, site: Staged) -> BinaryIO:
+    """Open the archive that is kept, or else a temporary file for one."""
+    if archive is not None:
+        return archive.open()
+    return TemporaryFile(dir=site.path.parent)

@@ -1,0 +1,94 @@
+"""Checks of what concerns two inputs, or an input and the mode."""
+
+from ..text import join_names
+from . import table
+from .mistakes import Mistakes
+from .settings import Mode
+from .table import INPUTS, Input
+from .values import InputValues
+
+
+def check_intervals(values: InputValues, mistakes: Mistakes) -> None:
+    """Report a longest pause that is shorter than the shortest one."""
+    shortest = values.value(table.POLL_INTERVAL)
+    longest = values.value(table.MAX_POLL_INTERVAL)
+    if shortest is None or longest is None or longest >= shortest:
+        return
+    minimum = values.text(table.POLL_INTERVAL)
+    maximum = values.text(table.MAX_POLL_INTERVAL)
+    error = f"{maximum} is less than poll-interval, {minimum}; set it to {minimum} or more"
+    mistakes.add("max-poll-interval", error)
+
+
+def check_job_id(values: InputValues, mistakes: Mistakes) -> None:
+    """Report a job's ID in the mode that starts a new job."""
+    if values.mode != Mode.EXPORT or not values.is_set("job-id"):
+        return
+    error = "mode `export` starts a new job; to collect this one, set `mode: collect`"
+    if values.is_set("project-id"):
+        error += ", or did you mean `mode: agent`?"
+    mistakes.add("job-id", error)
+
+
+def check_min_pages(values: InputValues, mistakes: Mistakes) -> None:
+    """Report a number of pages that is unknown, because nothing is unpacked."""
+    if not values.is_set("project-id") or not values.checks_delivery:
+        return
+    if values.value(table.MIN_PAGES) is not None and not values.is_set("site-path"):
+        reason = "because such an export reports no number of pages"
+        advice = "set both, or remove `min-pages`"
+        mistakes.add("min-pages", f"needs `site-path` with `project-id`, {reason}; {advice}")
+
+
+def check_commit(values: InputValues, mistakes: Mistakes, *, has_github: bool) -> None:
+    """Report what is missing to wait for a commit.
+
+    `has_github` says whether the runner names the repository and the address of GitHub's API.
+    """
+    if values.mode != Mode.EXPORT or not values.is_set("commit"):
+        return
+    required = {
+        "github-token": "`${{ github.token }}`",
+        "deployment-creator": "`docs-platform[bot]`",
+    }
+    for name, usual in required.items():
+        if not values.is_set(name):
+            mistakes.add(name, f"missing; `commit` requires it, such as {usual}")
+    if not has_github:
+        names = "GITHUB_REPOSITORY and GITHUB_API_URL"
+        mistakes.add("commit", f"works only in a workflow, whose runner sets {names}; remove it")
+
+
+def check_needs(values: InputValues, mistakes: Mistakes) -> None:
+    """Report inputs about delivery without the input that they are about."""
+    if not values.checks_delivery:
+        return
+    for row in INPUTS:
+        value = values.value(row)
+        if row.needs and value and not values.is_set(row.needs):
+            advice = f"set both, or remove `{row.name}`"
+            mistakes.add(row.name, f"has no effect without `{row.needs}`; {advice}")
+
+
+def warnings_of_no_effect(values: InputValues) -> list[str]:
+    """Return a warning for each input that has no effect, if there are no mistakes."""
+    warnings = []
+    has_creator = values.value(table.DEPLOYMENT_CREATOR) is not None
+    if has_creator and values.value(table.COMMIT) is None:
+        effect = "Input `deployment-creator` has no effect without `commit`"
+        warnings.append(f"{effect}: the run does not wait for a deployment.")
+    for row in INPUTS:
+        if values.is_set(row.name):
+            warnings += _warnings_of(row, values)
+    return warnings
+
+
+def _warnings_of(row: Input[object], values: InputValues) -> list[str]:
+    effect = f"Input `{row.name}` has no effect"
+    if values.mode not in row.modes:
+        modes = join_names(row.modes, "and")
+        return [f"{effect} in mode `{values.mode}`, only in {modes}."]
+    if row.is_about_delivery and not values.checks_delivery:
+        advice = "set it in the step that collects the job with `mode: collect`"
+        return [f"{effect} with `wait: false`; {advice}."]
+    return []
