@@ -19,14 +19,16 @@ from ..errors import (
 )
 from ..inputs.settings import DeliverySettings, OutputPath
 from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, VERIFICATION, Job
-from ..manifest import manifest_lines
+from ..manifest import FileDigests, manifest_lines, site_sha256
 from ..ownership import Owner, owner_of
 from ..text import as_sentence, format_bytes, format_digest, format_seconds, pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
+from .comparison import changes_json, compare, describe
+from .digests import Digests
 from .faults import UNUSABLE_FILE, DiskTooSmall
 from .file import BundleFile, open_archive
+from .guards import check_removed
 from .pipe import Pipe
-from .plan import Digests, changes_json, check_removed, compare, describe, site_sha256
 from .staging import Staged
 from .stream import BundleStream, ResumeError
 from .tree import Tree
@@ -237,7 +239,7 @@ class Delivery:
             details=tuple(details),
         )
 
-    def _plan(self, files: Mapping[bytes, bytes]) -> None:
+    def _plan(self, files: Mapping[bytes, FileDigests]) -> None:
         """Compare the site with the published one, before anything but the changes is published. Raises `TooManyRemoved`."""
         job, settings = self.job, self.settings
         job.delivered = replace(job.delivered, site_sha256=site_sha256(manifest_lines(files)))

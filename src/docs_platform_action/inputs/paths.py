@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ..errors import system_reason
-from ..manifest import MAX_BYTES, read_manifest
+from ..manifest import MAX_BYTES, FileDigests, read_manifest
 from ..text import format_bytes, join_errors, quoted
 from .settings import OutputPath
 
@@ -109,7 +109,7 @@ def readable(value: str, target: OutputPath) -> OutputPath:
     return target
 
 
-def load_manifest(value: str, target: OutputPath, *, is_first: bool) -> Mapping[bytes, bytes]:
+def load_manifest(value: str, target: OutputPath, *, is_first: bool) -> Mapping[bytes, FileDigests]:
     """Return the digests in a manifest, which may be missing or empty only if `is_first`. Raises `ValueError` and `OSError`."""
     state = "does not exist"
     if target.path.exists():

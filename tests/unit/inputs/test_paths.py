@@ -21,6 +21,7 @@ from docs_platform_action.inputs.paths import (
     writable,
 )
 from docs_platform_action.inputs.settings import OutputPath
+from docs_platform_action.manifest import FileDigests
 
 AUTHORITY: Final = trustme.CA().cert_pem.bytes()
 ROOTS: Final = [Path(), Path("../temporary")]  # relative to the workspace
@@ -241,7 +242,7 @@ def test_a_manifest_is_read_as_digests(is_first: bool) -> None:
     Path("published").write_bytes(MANIFEST)
 
     assert load_manifest("published", resolve("published", ROOTS), is_first=is_first) == {
-        b"index.html": b"\xab" * 32
+        b"index.html": FileDigests(b"\xab" * 32, None)
     }
 
 

@@ -20,6 +20,7 @@ from docs_platform_action.inputs.settings import (
     WaitSettings,
 )
 from docs_platform_action.inputs.table import DEFAULTS, TARGETS
+from docs_platform_action.manifest import FileDigests
 from tests.keys import ADMIN_KEY
 
 EXPORT: Final = {
@@ -229,7 +230,7 @@ class TestSettings:
 
         for number, job in enumerate(jobs):
             found, domain = job.delivery, PUBLISHED[number]
-            assert found.compare_with == {b"index.html": number.to_bytes(32)}
+            assert found.compare_with == {b"index.html": FileDigests(number.to_bytes(32), None)}
             assert found.max_removed == MaxRemoved(amount=10, is_percentage=True)
             targets = (found.manifest_path, found.changes_path)
             assert [target.name for target in targets if target] == [
@@ -243,7 +244,8 @@ class TestSettings:
 
         jobs = settings({**PLAN, **first, "domain": f"{PUBLISHED[0]}\n{new}"}).jobs
 
-        assert [job.delivery.compare_with for job in jobs] == [{b"index.html": bytes(32)}, {}]
+        published = {b"index.html": FileDigests(bytes(32), None)}
+        assert [job.delivery.compare_with for job in jobs] == [published, {}]
         assert refused({**PLAN, "domain": f"{PUBLISHED[0]}\n{new}"}) == ["compare-with"]
         assert refused({**PLAN, **first, "domain": "\n".join(PUBLISHED)}) == ["first-publication"]
 
