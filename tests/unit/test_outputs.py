@@ -3,14 +3,15 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from admin_api_simulator.runner import parse_outputs
-from docs_platform_action.errors import InternalError, JobFailed
+from docs_platform_action.errors import DENIED, InternalError, InvalidInput, JobFailed
 from docs_platform_action.inputs.settings import Mode
-from docs_platform_action.job import Job
-from docs_platform_action.models import BundleLink, ExportJob
+from docs_platform_action.job import Delivered, Job
+from docs_platform_action.models import BundleLink, Changes, ExportJob
 from docs_platform_action.outputs import MAX_VARIABLE_BYTES, Outputs
 from docs_platform_action.redaction import HIDDEN, Redactor
 from tests.folders import files_of_at_most
@@ -80,24 +81,64 @@ class TestRunnersFile:
 
         assert file.read_text() == ""
 
+    def test_if_not_all_outputs_fit_the_job_fails_and_the_short_ones_are_written(
+        self, outputs: Outputs, file: Path
+    ) -> None:
+        job = export()
+        outputs.write_job_id(job)
+        # more than all outputs but `results` take, and less than `results` takes
+        with files_of_at_most(500):
+            write(outputs, job)
+
+        assert isinstance(job.failure, InternalError)
+        assert parse_outputs(file.read_text()) == {
+            "jobId": "se_1",
+            "durationSeconds": "7",
+            "failureReason": "internal-error",
+        }
+
+    def test_a_denied_write_has_an_advice_of_its_own(
+        self, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Path, "open", Mock(side_effect=PermissionError(13, "Denied")))
+
+        with pytest.raises(InternalError) as caught:
+            outputs.check()
+
+        assert caught.value.cause == DENIED["cause"]
+        assert caught.value.remedy == DENIED["remedy"]
+
+
+def test_only_what_is_known_of_one_job_is_an_output(outputs: Outputs) -> None:
+    changes = Changes(pages={"added": 1}, files={}, listed={}, is_first=True)
+
+    written = write(outputs, export(delivered=Delivered(changes=changes, site_path="s")))
+
+    del written["results"]
+    assert written == {"jobId": "se_1", "sitePath": "s", "changed": "true", "durationSeconds": "7"}
+
+
+def test_of_several_jobs_only_results_has_what_is_known(outputs: Outputs) -> None:
+    failure = JobFailed("the export failed")
+
+    written = write(outputs, export(), export(failure=failure), export())
+
+    del written["results"]
+    assert written == {"durationSeconds": "7", "failureReason": "job-failed"}
+
 
 def test_masked_links_are_hidden_only_where_they_are_printed() -> None:
-    outputs, links = (
-        Outputs(None, Redactor()),
-        ("https://t.example.com/b", 'https://t.example.com/b"ü'),
-    )
-    jobs = [export(link=BundleLink(url=link), masks_bundle_url=True) for link in links] + [
-        export(link=BundleLink(url=LINK))
-    ]
+    outputs = Outputs(None, Redactor())
+    links = ("https://t.example.com/b", 'https://t.example.com/b"ü')
+    jobs = [export(link=BundleLink(url=link), masks_bundle_url=True) for link in links]
+    jobs.append(export(link=BundleLink(url=LINK)))
 
     write(outputs, *jobs)
 
-    assert [row["bundleUrl"] for row in json.loads(outputs.values["results"])] == [*links, LINK]
-    assert [row["bundleUrl"] for row in json.loads(outputs.printable["results"])] == [
-        HIDDEN,
-        HIDDEN,
-        LINK,
-    ]
+    results = json.loads(outputs.values["results"])
+    printed = json.loads(outputs.printable["results"])
+    assert [row["bundleUrl"] for row in results] == [*links, LINK]
+    assert [row["bundleUrl"] for row in printed] == [HIDDEN, HIDDEN, LINK]
 
 
 class TestFileForAShell:
@@ -115,18 +156,53 @@ class TestFileForAShell:
         )
 
         assert source(env_file, shell) == written
-        assert (written["status"], env_file.stat().st_mode & 0o777) == (status, 0o600)
+        assert written["status"] == status
+        assert env_file.stat().st_mode & 0o777 == 0o600
 
-    def test_a_value_that_no_program_could_be_started_with_is_not_exported(
-        self, env_file: Path
+    def test_the_check_removes_an_earlier_file(self, env_file: Path) -> None:
+        env_file.write_text("export jobId='se_0'\n")
+
+        Outputs(None, Redactor(), env_file=env_file).check()
+
+        assert [*env_file.parent.iterdir()] == []
+
+    def test_the_check_refuses_a_path_that_is_not_a_file(self, env_file: Path) -> None:
+        env_file.mkdir()
+
+        with pytest.raises(InvalidInput, match="OUTPUT_ENV_FILE"):
+            Outputs(None, Redactor(), env_file=env_file).check()
+
+        assert env_file.is_dir()
+
+    @pytest.mark.parametrize(
+        ("summary", "is_replaced"),
+        [("OUTPUT_ENV_FILE is refused", False), ("another input is refused", True)],
+    )
+    def test_what_is_at_a_refused_path_stays(
+        self, env_file: Path, summary: str, is_replaced: bool
     ) -> None:
-        name = "jobId"
-        for length, is_exported in (
-            (MAX_VARIABLE_BYTES - len(name) - 2, True),
-            (MAX_VARIABLE_BYTES - len(name) - 1, False),
-        ):
-            write(Outputs(None, Redactor(), env_file=env_file), export(job_id="x" * length))
-            assert (f"export {name}=" in env_file.read_text()) == is_exported
+        env_file.write_bytes(b"an archive")
+
+        write(Outputs(None, Redactor(), env_file=env_file), export(failure=InvalidInput(summary)))
+
+        assert (env_file.read_bytes() != b"an archive") == is_replaced
+
+    def test_with_a_file_of_the_runner_none_is_written(self, env_file: Path, file: Path) -> None:
+        write(Outputs(file, Redactor(), env_file=env_file), export())
+
+        assert file.exists()
+        assert not env_file.exists()
+
+    @pytest.mark.parametrize(("longer", "is_exported"), [(0, True), (1, False)])
+    def test_a_value_that_no_program_could_be_started_with_is_not_exported(
+        self, env_file: Path, longer: int, is_exported: bool
+    ) -> None:
+        longest = MAX_VARIABLE_BYTES - len("jobId=") - 1  # the final zero
+        job = export(job_id="x" * (longest + longer))
+
+        write(Outputs(None, Redactor(), env_file=env_file), job)
+
+        assert ("export jobId=" in env_file.read_text()) == is_exported
 
     def test_one_that_cannot_be_written_at_the_end_fails_the_job_and_leaves_nothing(
         self, env_file: Path
@@ -141,10 +217,8 @@ class TestFileForAShell:
     def test_one_that_cannot_be_written_does_not_replace_a_failure_and_is_told_apart(
         self, env_file: Path
     ) -> None:
-        outputs, failure = (
-            Outputs(None, Redactor(), env_file=env_file),
-            JobFailed("the export failed"),
-        )
+        outputs = Outputs(None, Redactor(), env_file=env_file)
+        failure = JobFailed("the export failed")
         job = export(failure=failure)
         with files_of_at_most(10):
             write(outputs, job)
