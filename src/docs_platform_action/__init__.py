@@ -1,4 +1,4 @@
-"""GitHub Action that exports a hosted documentation site, or waits for a documentation agent's job."""
+"""GitHub Action that exports a documentation site, or waits for a documentation agent's job."""
 
 from typing import Final
 

@@ -50,8 +50,9 @@ _RUNNER_DISK: Final = Advice(
     remedy="Fix the runner and run the workflow again.",
 )
 _ENV_FILE: Final = Advice(
-    cause="Its folder is missing, full or read-only; "
-    "or the path is a folder, or mounted by itself.",
+    cause=(
+        "Its folder is missing, full or read-only; or the path is a folder, or mounted by itself."
+    ),
     remedy="Set it to a file in an existing folder. `~` and variables are not expanded.",
 )
 
