@@ -37,7 +37,10 @@ def compare(
 
 
 def _has_new_text(old: FileDigests, new: FileDigests) -> bool:
-    """Return whether a page's text differs. That of a very large page is unknown, so it does."""
+    """Return whether a page's text differs.
+
+    The text of a very large page is not known, so it counts as different.
+    """
     return new.text is None or new.text != old.text
 
 
@@ -62,15 +65,19 @@ def _count(
 
 def describe(changes: Changes) -> Iterator[str]:
     """Yield what changes, in lines for the log."""
-    pages: list[str] = []
-    for kind, count in changes.pages.items():
-        if count:
-            pages.append(f"{count:,} {Changes.NAMES.get(kind, kind)}")
-    files = [f"{count:,} {kind}" for kind, count in changes.files.items() if count]
-    pages_text = ", ".join(pages) or "none"
-    files_text = ", ".join(files) or "none"
-    yield f"Changes: pages: {pages_text}; other files: {files_text}"
+    pages = _format_counts(changes.pages, Changes.NAMES)
+    files = _format_counts(changes.files, {})
+    yield f"Changes: pages: {pages}; other files: {files}"
     yield from changes.notes
+
+
+def _format_counts(counts: Mapping[str, int], names: Mapping[str, str]) -> str:
+    """Return the counts that are not zero, such as "1 added, 2 removed"."""
+    parts: list[str] = []
+    for kind, count in counts.items():
+        if count:
+            parts.append(f"{count:,} {names.get(kind, kind)}")
+    return ", ".join(parts) or "none"
 
 
 def changes_json(changed: Mapping[str, Sequence[bytes]]) -> Iterator[bytes]:
