@@ -11,7 +11,7 @@ from admin_api_simulator.runner import parse_outputs
 from docs_platform_action.errors import DENIED, InternalError, InvalidInput, JobFailed
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Delivered, Job
-from docs_platform_action.models import BundleLink, Changes, ExportJob
+from docs_platform_action.models import BundleLink, Changes, Deployment, ExportJob
 from docs_platform_action.outputs import MAX_VARIABLE_BYTES, Outputs
 from docs_platform_action.redaction import HIDDEN, Redactor
 from tests.folders import files_of_at_most
@@ -60,6 +60,20 @@ class TestRunnersFile:
         outputs.write_job_id(export(job_id="late"))
 
         assert file.read_text() == before
+
+    def test_the_commit_is_written_with_the_job_id(self, outputs: Outputs, file: Path) -> None:
+        deployed = Deployment(
+            id=1,
+            commit="c0ffee",
+            commit_url="https://github.example.com/c0ffee",
+            creator="docs[bot]",
+            environment="production",
+            is_transient=False,
+        )
+
+        outputs.write_job_id(export(deployed=deployed))
+
+        assert parse_outputs(file.read_text()) == {"deployedCommit": "c0ffee", "jobId": "se_1"}
 
     def test_a_value_is_one_line_and_a_message_without_the_key(self, outputs: Outputs) -> None:
         failure = JobFailed(f"no {ADMIN_KEY}", details=("at https://a.example/?secret.",))
@@ -132,13 +146,14 @@ def test_masked_links_are_hidden_only_where_they_are_printed() -> None:
     links = ("https://t.example.com/b", 'https://t.example.com/b"ü')
     jobs = [export(link=BundleLink(url=link), masks_bundle_url=True) for link in links]
     jobs.append(export(link=BundleLink(url=LINK)))
+    jobs.append(export(link=None, masks_bundle_url=True))
 
     write(outputs, *jobs)
 
     results = json.loads(outputs.values["results"])
     printed = json.loads(outputs.printable["results"])
-    assert [row["bundleUrl"] for row in results] == [*links, LINK]
-    assert [row["bundleUrl"] for row in printed] == [HIDDEN, HIDDEN, LINK]
+    assert [row["bundleUrl"] for row in results] == [*links, LINK, None]
+    assert [row["bundleUrl"] for row in printed] == [HIDDEN, HIDDEN, LINK, None]
 
 
 class TestFileForAShell:
@@ -158,6 +173,11 @@ class TestFileForAShell:
         assert source(env_file, shell) == written
         assert written["status"] == status
         assert env_file.stat().st_mode & 0o777 == 0o600
+
+    def test_it_has_no_job_id_before_the_end(self, env_file: Path) -> None:
+        Outputs(None, Redactor(), env_file=env_file).write_job_id(export())
+
+        assert not env_file.exists()
 
     def test_the_check_removes_an_earlier_file(self, env_file: Path) -> None:
         env_file.write_text("export jobId='se_0'\n")
@@ -187,11 +207,15 @@ class TestFileForAShell:
 
         assert (env_file.read_bytes() != b"an archive") == is_replaced
 
-    def test_with_a_file_of_the_runner_none_is_written(self, env_file: Path, file: Path) -> None:
-        write(Outputs(file, Redactor(), env_file=env_file), export())
+    def test_with_a_file_of_the_runner_it_is_left_alone(self, env_file: Path, file: Path) -> None:
+        env_file.write_text("of another program")
+        outputs = Outputs(file, Redactor(), env_file=env_file)
+
+        outputs.check()
+        write(outputs, export())
 
         assert file.exists()
-        assert not env_file.exists()
+        assert env_file.read_text() == "of another program"
 
     @pytest.mark.parametrize(("longer", "is_exported"), [(0, True), (1, False)])
     def test_a_value_that_no_program_could_be_started_with_is_not_exported(
