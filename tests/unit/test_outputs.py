@@ -1,6 +1,8 @@
 """Step outputs: the runner's file, the file for a shell, and what is printed."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -8,7 +10,14 @@ from unittest.mock import Mock
 import pytest
 
 from admin_api_simulator.runner import parse_outputs
-from docs_platform_action.errors import DENIED, InternalError, InvalidInput, JobFailed
+from docs_platform_action import outputs as module
+from docs_platform_action.errors import (
+    DENIED,
+    ActionError,
+    InternalError,
+    InvalidInput,
+    JobFailed,
+)
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Delivered, Job
 from docs_platform_action.models import BundleLink, Changes, Deployment, ExportJob
@@ -128,8 +137,9 @@ def test_only_what_is_known_of_one_job_is_an_output(outputs: Outputs) -> None:
 
     written = write(outputs, export(delivered=Delivered(changes=changes, site_path="s")))
 
-    del written["results"]
+    (result,) = json.loads(written.pop("results"))
     assert written == {"jobId": "se_1", "sitePath": "s", "changed": "true", "durationSeconds": "7"}
+    assert result["message"] is None
 
 
 def test_of_several_jobs_only_results_has_what_is_known(outputs: Outputs) -> None:
@@ -139,6 +149,14 @@ def test_of_several_jobs_only_results_has_what_is_known(outputs: Outputs) -> Non
 
     del written["results"]
     assert written == {"durationSeconds": "7", "failureReason": "job-failed"}
+
+
+def test_without_masked_links_all_is_printed() -> None:
+    outputs = Outputs(None, Redactor())
+
+    write(outputs, export(link=BundleLink(url=LINK)))
+
+    assert outputs.printable == outputs.values
 
 
 def test_masked_links_are_hidden_only_where_they_are_printed() -> None:
@@ -180,32 +198,52 @@ class TestFileForAShell:
         assert not env_file.exists()
 
     def test_the_check_removes_an_earlier_file(self, env_file: Path) -> None:
+        outputs = Outputs(None, Redactor(), env_file=env_file)
+        outputs.check()
         env_file.write_text("export jobId='se_0'\n")
 
-        Outputs(None, Redactor(), env_file=env_file).check()
+        outputs.check()
 
         assert [*env_file.parent.iterdir()] == []
 
-    def test_the_check_refuses_a_path_that_is_not_a_file(self, env_file: Path) -> None:
-        env_file.mkdir()
+    @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+    def test_the_check_refuses_a_path_that_is_not_a_file(
+        self, env_file: Path, make: Callable[[Path], None]
+    ) -> None:
+        make(env_file)
 
         with pytest.raises(InvalidInput, match="OUTPUT_ENV_FILE"):
             Outputs(None, Redactor(), env_file=env_file).check()
 
-        assert env_file.is_dir()
+        assert env_file.exists()
 
     @pytest.mark.parametrize(
-        ("summary", "is_replaced"),
-        [("OUTPUT_ENV_FILE is refused", False), ("another input is refused", True)],
+        ("failure", "is_replaced"),
+        [
+            (InvalidInput("OUTPUT_ENV_FILE is refused"), False),
+            (InvalidInput("another input is refused"), True),
+            (JobFailed("the job read OUTPUT_ENV_FILE"), True),
+        ],
+        ids=str,
     )
     def test_what_is_at_a_refused_path_stays(
-        self, env_file: Path, summary: str, is_replaced: bool
+        self, env_file: Path, failure: ActionError, is_replaced: bool
     ) -> None:
         env_file.write_bytes(b"an archive")
 
-        write(Outputs(None, Redactor(), env_file=env_file), export(failure=InvalidInput(summary)))
+        write(Outputs(None, Redactor(), env_file=env_file), export(failure=failure))
 
         assert (env_file.read_bytes() != b"an archive") == is_replaced
+
+    def test_it_belongs_to_the_owner_of_its_folder(
+        self, env_file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        owner = Mock()
+        monkeypatch.setattr(module, "owner_of", lambda _folder: owner)
+
+        write(Outputs(None, Redactor(), env_file=env_file), export())
+
+        owner.chown.assert_called_once()
 
     def test_with_a_file_of_the_runner_it_is_left_alone(self, env_file: Path, file: Path) -> None:
         env_file.write_text("of another program")
