@@ -23,11 +23,15 @@ def _silence_libraries() -> None:
     """Keep texts for developers, with stack traces, out of the log of a run."""
     warnings.simplefilter("ignore")
     logging.disable()
-    threading.excepthook = sys.unraisablehook = _report_ignored
+    threading.excepthook = _report_ignored
+    sys.unraisablehook = _report_ignored
 
 
 def _report_ignored(ignored: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
-    """Report an error of a thread or a destructor, without its text and its trace, which may contain secrets."""
+    """Report an error of a thread or a destructor.
+
+    Its text and its trace are left out: they may contain secrets.
+    """
     sys.stderr.write(f"Warning: an unexpected {ignored.exc_type.__name__} was ignored.\n")
 
 

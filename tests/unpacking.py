@@ -22,9 +22,9 @@ from docs_platform_action.bundle.archive import (
     tar_entries,
     zip_entries,
 )
-from docs_platform_action.bundle.plan import Digests
+from docs_platform_action.bundle.digests import Digests
 from docs_platform_action.clock import Cancellation
-from docs_platform_action.manifest import DIGEST_BYTES
+from docs_platform_action.manifest import FileDigests
 from tests.folders import Tree, read_tree
 
 LIMITS: Final = {
@@ -40,7 +40,7 @@ ESCAPED: Final = Path("/tmp/fuzz-escaped")  # noqa: S108  # nothing is put there
 
 def unpacked(
     archive: bytes,
-    look: Callable[[Path, Mapping[bytes, bytes]], None] = lambda _folder, _digests: None,
+    look: Callable[[Path, Mapping[bytes, FileDigests]], None] = lambda _folder, _digests: None,
 ) -> Tree:
     """Unpack an archive within low limits, assert that all promises hold, and return the tree. Raises `InvalidBundle` alone.
 
@@ -84,7 +84,7 @@ def unpacked(
             os.fsencode(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).digest()
             for path in leaves
         }
-        assert {path: known[:DIGEST_BYTES] for path, known in digests.files.items()} == expected
+        assert {path: known.content for path, known in digests.files.items()} == expected
         look(folder, digests.files)
         return found
 

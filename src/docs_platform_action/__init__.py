@@ -1,4 +1,7 @@
-"""GitHub Action that exports a hosted documentation site, or waits for a documentation agent's job."""
+"""GitHub Action for hosted documentation sites.
+
+It exports a site, or waits for a documentation agent's job.
+"""
 
 from typing import Final
 

@@ -1,4 +1,7 @@
-"""The ways a run can fail: an exception class per `failureReason`. A text may quote a server; `report` makes that harmless."""
+"""The ways a run can fail: an exception class per `failureReason`.
+
+A text may quote a server; `report` makes that harmless.
+"""
 
 import copy
 import sys
@@ -10,8 +13,8 @@ from typing import ClassVar, Final, Self, TypedDict
 from . import __version__
 from .text import format_approx
 
-# the runner mounts its folders without `:z`, so their SELinux labels stay (source: actions/runner); in a user namespace the
-# container's root is an ordinary user of the machine
+# The runner mounts its folders without `:z`, so their SELinux labels stay (source: actions/runner).
+# In a user namespace, the container's root is an ordinary user of the machine.
 DENIED_BY: Final = "SELinux on the runner, or user namespaces (rootless Docker, `userns-remap`)"
 
 
@@ -24,7 +27,10 @@ class Advice(TypedDict):
 
 NETWORK: Final = Advice(
     cause="The platform, or the network between it and this runner, is down or overloaded.",
-    remedy="Check the platform's status page and run the workflow again, or allow more time with `outage-tolerance`.",
+    remedy=(
+        "Check the platform's status page and run the workflow again, "
+        "or allow more time with `outage-tolerance`."
+    ),
 )
 TOO_MANY: Final = Advice(
     cause="The platform allows fewer requests at once.",
@@ -43,38 +49,64 @@ NO_LINK: Final = Advice(
     remedy="If a later run fails the same way, report it to the platform.",
 )
 IN_FRONT: Final = Advice(
-    cause="Bot protection, a gateway or a login page in front of the API responded, or changed the response.",
-    remedy="Run the workflow again. If it fails the same way, ask the platform's or network's operator to allow this runner.",
+    cause=(
+        "Bot protection, a gateway or a login page in front of the API responded, "
+        "or changed the response."
+    ),
+    remedy=(
+        "Run the workflow again. If it fails the same way, "
+        "ask the platform's or network's operator to allow this runner."
+    ),
 )
 WRONG_ADDRESS: Final = Advice(
     cause=f"{IN_FRONT['cause']} Or `base-url` is not the API's own address.",
     remedy="Set `base-url` to the API's own address, and make sure that this runner can reach it.",
 )
 NOT_THE_API: Final = Advice(
-    cause="The server at `base-url` is not the platform's administrative API, or the API has changed.",
-    remedy="Check `base-url`. If it is right, report this to the platform with the time of the request.",
+    cause=(
+        "The server at `base-url` is not the platform's administrative API, or the API has changed."
+    ),
+    remedy=(
+        "Check `base-url`. If it is right, "
+        "report this to the platform with the time of the request."
+    ),
 )
 ECHOED_KEY: Final = Advice(
     cause="The platform, or something in front of it, copies the admin key into its response.",
     remedy="Report it to the platform, and replace the key.",
 )
 UNREACHABLE: Final = Advice(
-    cause="`base-url` is mistyped, or the platform or the network between it and this runner is down.",
+    cause=(
+        "`base-url` is mistyped, or the platform or the network between it and this runner is down."
+    ),
     remedy="Check `base-url` and the platform's status page, and run the workflow again.",
 )
 GITHUB_DOWN: Final = Advice(
-    cause="GitHub or the network is down, or the repository's workflows exceed GitHub's rate limit.",
-    remedy="Check GitHub's status page and run the workflow again, or allow more time with `commit-timeout`.",
+    cause=(
+        "GitHub or the network is down, or the repository's workflows exceed GitHub's rate limit."
+    ),
+    remedy=(
+        "Check GitHub's status page and run the workflow again, "
+        "or allow more time with `commit-timeout`."
+    ),
 )
 GITHUB_PERMISSIONS: Final = Advice(
-    cause="The token cannot read the repository's deployments or commits, or `commit` is not in this repository.",
-    remedy="Pass `github.token`, and give the job the permissions `contents: read` and `deployments: read`.",
+    cause=(
+        "The token cannot read the repository's deployments or commits, "
+        "or `commit` is not in this repository."
+    ),
+    remedy=(
+        "Pass `github.token`, "
+        "and give the job the permissions `contents: read` and `deployments: read`."
+    ),
 )
 
 DENIED: Final = Advice(
     cause=f"The container is not allowed to write there. Likely causes: {DENIED_BY}.",
-    remedy="SELinux: label the runner's work folder (`chcon -R -t container_file_t`). "
-    "User namespaces: give write access to the user that the container's root is mapped to.",
+    remedy=(
+        "SELinux: label the runner's work folder (`chcon -R -t container_file_t`). "
+        "User namespaces: give write access to the user that the container's root is mapped to."
+    ),
 )
 NO_THREADS: Final = Advice(
     cause="The runner or its container has reached its limit of processes.",
@@ -83,7 +115,10 @@ NO_THREADS: Final = Advice(
 
 
 class ActionError(Exception):
-    """A failure of the run. `summary` completes "Export of docs.example.com: …"; each of `details` is a sentence."""
+    """A failure of the run.
+
+    `summary` completes "Export of docs.example.com: …". Each of `details` is a sentence.
+    """
 
     failure_reason: ClassVar[str]
     # if the first site of a run fails with it, the others would, too
@@ -103,8 +138,8 @@ class ActionError(Exception):
         super().__init__(summary)
         self.summary = summary
         self.details = details
-        self.cause = self.default_cause if cause is None else cause
-        self.remedy = self.default_remedy if remedy is None else remedy
+        self.cause = cause if cause is not None else self.default_cause
+        self.remedy = remedy if remedy is not None else self.default_remedy
         self.request_id = request_id
 
     def with_details(self, *details: str) -> Self:
@@ -122,7 +157,10 @@ class InvalidInput(ActionError):
 
 
 class NotDeployed(ActionError):
-    """The platform did not serve the commit within `commit-timeout`, or GitHub did not say what it serves."""
+    """The platform did not serve the commit within `commit-timeout`.
+
+    Or GitHub did not say what it serves.
+    """
 
     failure_reason = "not-deployed"
     is_about_all_sites = True
@@ -143,7 +181,10 @@ class Unauthorized(ActionError):
         "The key is mistyped, has expired (by default after 90 days), "
         "or belongs to another organization. Or the plan has no access to the API."
     )
-    default_remedy = "Check the secret that `admin-key` reads. If it is right, create a new key on the dashboard's API keys page."
+    default_remedy = (
+        "Check the secret that `admin-key` reads. "
+        "If it is right, create a new key on the dashboard's API keys page."
+    )
 
 
 class UnauthorizedSite(Unauthorized):
@@ -159,7 +200,10 @@ class Forbidden(ActionError):
 
     failure_reason = "forbidden"
     is_about_all_sites = True
-    default_remedy = "Check the key's scope and addresses in the dashboard. GitHub's own runners have no fixed addresses."
+    default_remedy = (
+        "Check the key's scope and addresses in the dashboard. "
+        "GitHub's own runners have no fixed addresses."
+    )
 
 
 class ForbiddenSite(Forbidden):
@@ -178,7 +222,10 @@ class Rejected(ActionError):
     """The API returned any other 4xx that is not temporary."""
 
     failure_reason = "rejected"
-    default_remedy = "Correct the inputs if they caused it. Otherwise report it to the platform, with the time of the request."
+    default_remedy = (
+        "Correct the inputs if they caused it. "
+        "Otherwise report it to the platform, with the time of the request."
+    )
 
 
 class JobFailed(ActionError):
@@ -191,15 +238,24 @@ class TooFewPages(ActionError):
     """The export finished with fewer pages than `min-pages`, or their number is unknown."""
 
     failure_reason = "too-few-pages"
-    default_remedy = "If pages are missing, fix the site and export it again. If the number is right, lower `min-pages`."
+    default_remedy = (
+        "If pages are missing, fix the site and export it again. "
+        "If the number is right, lower `min-pages`."
+    )
 
 
 class TooManyRemoved(ActionError):
     """More pages than `max-removed` allows are gone."""
 
     failure_reason = "too-many-removed"
-    default_cause = "The export is incomplete or outdated, pages were renamed, or `compare-with` is another site's manifest."
-    default_remedy = "If these pages may disappear, raise `max-removed` and publish this export. If not, fix the site and export it again."
+    default_cause = (
+        "The export is incomplete or outdated, pages were renamed, "
+        "or `compare-with` is another site's manifest."
+    )
+    default_remedy = (
+        "If these pages may disappear, raise `max-removed` and publish this export. "
+        "If not, fix the site and export it again."
+    )
 
 
 class NoPullRequest(ActionError):
@@ -247,8 +303,8 @@ class StartUnconfirmed(ActionError):
 
     failure_reason = "start-unconfirmed"
     default_remedy = (
-        "The request was not sent again. If the dashboard shows that the export is running, collect it with `mode: collect` and "
-        "its `job-id`. If not, run the workflow again."
+        "The request was not sent again. If the dashboard shows that the export is running, "
+        "collect it with `mode: collect` and its `job-id`. If not, run the workflow again."
     )
 
 
@@ -314,22 +370,21 @@ class NoRoom(Exception):
 
 def system_reason(error: OSError) -> str:
     """Return the system's reason, with the likely causes where access is denied."""
-    return (
-        f"{error.strerror}; likely causes: {DENIED_BY}"
-        if isinstance(error, PermissionError)
-        else str(error.strerror)
-    )
+    if isinstance(error, PermissionError):
+        return f"{error.strerror}; likely causes: {DENIED_BY}"
+    return str(error.strerror)
 
 
 def internal_error(error: Exception) -> InternalError:
     """Return the failure that reports an unexpected error."""
+    location = "unknown"
     frames = traceback.extract_tb(error.__traceback__)
-    location = (
-        f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "unknown"
-    )
-    versions = f"docs-platform-action {__version__}, Python {sys.version.split()[0]}"
-    failure = InternalError(
-        "the action itself failed", details=(f"{type(error).__name__} at {location}, {versions}.",)
-    )
+    if frames:
+        innermost = frames[-1]
+        location = f"{Path(innermost.filename).name}, line {innermost.lineno}"
+    python_version = sys.version.split()[0]
+    versions = f"docs-platform-action {__version__}, Python {python_version}"
+    detail = f"{type(error).__name__} at {location}, {versions}."
+    failure = InternalError("the action itself failed", details=(detail,))
     failure.bug = error
     return failure

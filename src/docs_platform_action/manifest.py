@@ -1,28 +1,34 @@
-"""The manifest of a site: the digests of its files, in lines that `sha256sum --check` reads, and of the text of its pages.
+"""The manifest of a site: the digests of its files, and of the text of its pages.
 
-The digests of a file are bytes: that of its content and, for a page, that of its text, one after the other.
+`sha256sum --check` reads its lines, and takes those about texts for comments.
 """
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from binascii import hexlify, unhexlify
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from .errors import InvalidBundle
 from .models import UNUSABLE
+from .text import format_bytes
 
 MAX_FILES: Final = 250_000
 MAX_BYTES: Final = 128 * 1024**2
 MAX_PAGE_BYTES: Final = 8 * 1024**2  # of a page whose text has a digest
-DIGEST_BYTES: Final = 32
 
 _HEADER: Final = re.compile(rb"# ([1-9][0-9]{0,5}) files\n")
 _ENTRY: Final = re.compile(rb"([0-9a-f]{64})  (.{1,1024})\n(?:# text ([0-9a-f]{64})\n)?")
-_UNSAFE: Final = re.compile(
-    rb"(?:\A|/)\.{0,2}(?:/|\Z)|\\"
-)  # an empty part, `.`, `..`, or a backslash
-_STANDARD_INPUT: Final = b"-"  # for which `sha256sum` takes the name
+# an empty part, `.`, `..`, or a backslash
+_UNSAFE: Final = re.compile(rb"(?:\A|/)\.{0,2}(?:/|\Z)|\\")
 
-# Closing tags are first, because half of all tags are such. No match gives back what it has read, so the time is always linear.
+# `sha256sum` takes this name for the standard input, so a manifest has another name for the file
+_STANDARD_INPUT: Final = b"-"
+_FILE_NAMED_LIKE_IT: Final = b"./-"
+
+# Closing tags are first, because half of all tags are closing tags. No match gives back what it
+# has read, so the time is always linear.
 _HIDDEN: Final = re.compile(
     rb"</[^>]*+>?"
     rb"|<!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>)?)"
@@ -34,60 +40,110 @@ _WHITE_SPACE: Final = bytes.maketrans(b"\t\n\v\f\r", b"     ")
 _SPACES: Final = re.compile(rb"  +")
 
 
+@dataclass(frozen=True, slots=True)
+class FileDigests:
+    """The SHA-256 of a file's content and, for a page that is not very large, of its text."""
+
+    content: bytes
+    text: bytes | None
+
+
 def is_page(path: bytes) -> bool:
     """Return whether a file is a page of the site."""
     return path.lower().endswith(b".html")
 
 
 def text_digest(page: bytes) -> bytes:
-    """Return the digest of what a reader sees of a page: no comments, scripts, styles, templates, tags and repeated spaces."""
+    """Return the digest of what a reader sees of a page.
+
+    Comments, scripts, styles, templates, tags and repeated spaces are left out.
+    """
     text = _HIDDEN.sub(b"", page).translate(_WHITE_SPACE)
-    return hashlib.sha256(_SPACES.sub(b" ", text) if b"  " in text else text).digest()
+    if b"  " in text:
+        text = _SPACES.sub(b" ", text)
+    return hashlib.sha256(text).digest()
 
 
-def manifest_lines(files: Mapping[bytes, bytes]) -> Iterator[bytes]:
-    """Yield the manifest's lines for the digests of files by path."""
+def manifest_lines(files: Mapping[bytes, FileDigests]) -> Iterator[bytes]:
+    """Yield the lines of the manifest for the digests of files by path."""
     yield b"# %d files\n" % len(files)
     for path in sorted(files):
-        content, text = files[path][:DIGEST_BYTES], files[path][DIGEST_BYTES:]
-        yield b"%s  %s\n" % (content.hex().encode(), b"./-" if path == _STANDARD_INPUT else path)
-        if text:
-            yield b"# text %s\n" % text.hex().encode()
+        digests = files[path]
+        name = _FILE_NAMED_LIKE_IT if path == _STANDARD_INPUT else path
+        yield b"%s  %s\n" % (hexlify(digests.content), name)
+        if digests.text is not None:
+            yield b"# text %s\n" % hexlify(digests.text)
 
 
-def read_manifest(data: bytes) -> dict[bytes, bytes]:
-    """Return the digests of files by path. Raises `ValueError` with the first line that no whole manifest has there."""
-    files, path, header = dict[bytes, bytes](), b"", _HEADER.match(data)
+def site_sha256(lines: Iterable[bytes]) -> str:
+    """Return the digest of a manifest's lines about files.
+
+    Raises `InvalidBundle` if the manifest is too large.
+    """
+    digest = hashlib.sha256()
+    size = 0
+    for line in lines:
+        size += len(line)
+        if size > MAX_BYTES:
+            limit = f"the manifest's {format_bytes(MAX_BYTES)}"
+            raise InvalidBundle(
+                "the site is too large for its manifest",
+                details=(f"The names of its files do not fit into {limit}.",),
+                cause="The site has very many files with very long names.",
+                remedy="Deliver it without `manifest-path` and `compare-with`.",
+            )
+        if not line.startswith(b"#"):
+            digest.update(line)
+    return digest.hexdigest()
+
+
+def read_manifest(data: bytes) -> dict[bytes, FileDigests]:
+    """Return the digests of files by path.
+
+    Raises `ValueError` with the first line that a complete manifest does not have there.
+    """
+    header = _HEADER.match(data)
     if header is None or int(header[1]) > MAX_FILES:
-        raise _not_whole(data, 0, f"not `# N files` with N from 1 to {MAX_FILES:,}")
+        raise _unexpected_line(data, 0, f"not `# N files` with N from 1 to {MAX_FILES:,}")
+    files: dict[bytes, FileDigests] = {}
+    previous = b""
     position = header.end()
     while position < len(data):
-        entry, previous = _ENTRY.match(data, position), path
-        if entry is None or (entry[3] is not None and not is_page(entry[2])):
-            raise _not_whole(data, entry.start(3) if entry else position, "cut off or invalid")
-        path = _STANDARD_INPUT if entry[2] == b"./-" else entry[2]
-        if (
-            entry[2] == _STANDARD_INPUT
-            or _UNSAFE.search(path)
-            or UNUSABLE.search(path.decode(errors="surrogateescape"))
-        ):
-            raise _not_whole(data, position, "with a path that no manifest has")
+        entry = _ENTRY.match(data, position)
+        if entry is None:
+            raise _unexpected_line(data, position, "cut off or invalid")
+        content_hex, name, text_hex = entry.groups()
+        if text_hex is not None and not is_page(name):
+            raise _unexpected_line(data, entry.start(3), "cut off or invalid")
+        if not _is_valid_name(name):
+            raise _unexpected_line(data, position, "with a path that no manifest has")
+        path = _STANDARD_INPUT if name == _FILE_NAMED_LIKE_IT else name
         if path <= previous:
-            raise _not_whole(data, position, "repeated, or not in the order of the paths")
-        files[path] = bytes.fromhex(f"{entry[1].decode()}{(entry[3] or b'').decode()}")
+            raise _unexpected_line(data, position, "repeated, or not in the order of the paths")
+        text = None
+        if text_hex is not None:
+            text = unhexlify(text_hex)
+        files[path] = FileDigests(unhexlify(content_hex), text)
+        previous = path
         position = entry.end()
-    if len(files) != int(header[1]):
-        raise _not_whole(
-            data,
-            position,
-            f"the end, after {len(files):,} files, but line 1 says {int(header[1]):,}",
-        )
+    count = int(header[1])
+    if len(files) != count:
+        reason = f"the end, after {len(files):,} files, but line 1 says {count:,}"
+        raise _unexpected_line(data, position, reason)
     return files
 
 
-def _not_whole(data: bytes, position: int, reason: str) -> ValueError:
-    number, start = data.count(b"\n", 0, position) + 1, data.rfind(b"\n", 0, position) + 1
-    line = repr(data[start : start + 80].partition(b"\n")[0])[
-        1:
-    ]  # shows another encoding, and CRLF
-    return ValueError(f"line {number} ({line}) is {reason}")
+def _is_valid_name(name: bytes) -> bool:
+    if name == _FILE_NAMED_LIKE_IT:
+        return True
+    if name == _STANDARD_INPUT or _UNSAFE.search(name):
+        return False
+    return not UNUSABLE.search(name.decode(errors="surrogateescape"))
+
+
+def _unexpected_line(data: bytes, position: int, reason: str) -> ValueError:
+    number = data.count(b"\n", 0, position) + 1
+    start = data.rfind(b"\n", 0, position) + 1
+    line = data[start : start + 80].partition(b"\n")[0]
+    shown = repr(line).removeprefix("b")  # shows another encoding, and CRLF
+    return ValueError(f"line {number} ({shown}) is {reason}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs_platform_action.errors import InvalidBundle
-from docs_platform_action.manifest import manifest_lines, read_manifest
+from docs_platform_action.manifest import FileDigests, manifest_lines, read_manifest
 from tests import corpus
 from tests.unpacking import unpacked
 
@@ -19,7 +19,7 @@ def test_the_packed_tree_comes_out(name: str) -> None:
 
 @pytest.mark.parametrize("name", corpus.ACCEPTED)
 def test_sha256sum_accepts_the_manifest_of_the_tree(name: str) -> None:
-    def look(folder: Path, digests: Mapping[bytes, bytes]) -> None:
+    def look(folder: Path, digests: Mapping[bytes, FileDigests]) -> None:
         lines = b"".join(manifest_lines(digests))
         checked = subprocess.run(
             ["sha256sum", "--check", "--strict"],

@@ -10,12 +10,13 @@ import yaml
 
 from docs import reference
 from docs.pages import markdown_pages
-from docs_platform_action.bundle.plan import compare
+from docs_platform_action.bundle.comparison import compare
 from docs_platform_action.errors import ActionError, Cancelled
 from docs_platform_action.inputs import settings as settings_module
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.inputs.table import INPUTS, Input
 from docs_platform_action.job import Delivered, Job
+from docs_platform_action.manifest import FileDigests
 from docs_platform_action.models import AgentJob, Archive, BundleLink, Deployment, ExportJob
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
@@ -91,7 +92,7 @@ JOBS = (
             values_file="v.yaml",
             manifest_path="site.manifest",
             site_sha256="81d1",
-            changes=compare({}, {b"index.html": bytes(64)})[0],
+            changes=compare({}, {b"index.html": FileDigests(content=bytes(32), text=bytes(32))})[0],
             changes_path="changes.json",
         ),
     ),

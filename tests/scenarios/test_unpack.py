@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from admin_api_simulator.site import build_archive, site_files
+from docs_platform_action import manifest
 from docs_platform_action.bundle import file as module
-from docs_platform_action.bundle import plan
 from docs_platform_action.bundle.archive import CHUNK_BYTES
 from docs_platform_action.manifest import read_manifest
 from docs_platform_action.outputs import Outputs
@@ -317,7 +317,7 @@ def test_an_archive_that_disappears_after_the_check_of_the_inputs_is_not_called_
 def test_an_error_with_an_advice_of_its_own_keeps_it(
     action: Action, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "MAX_BYTES", 100)  # of a manifest
+    monkeypatch.setattr(manifest, "MAX_BYTES", 100)
 
     ended = unpack(action, ARCHIVES["tar"], manifest_path="m")
 

@@ -6,16 +6,18 @@ from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from ..context import Context
-from ..errors import InternalError, InvalidBundle, TooFewPages
+from ..errors import InternalError, InvalidBundle
 from ..inputs.settings import OutputPath, PublicationSettings
 from ..job import UNPACK, Job
-from ..manifest import manifest_lines
+from ..manifest import FileDigests, manifest_lines, site_sha256
 from ..ownership import Owners
 from ..text import pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
+from .comparison import changes_json, compare, describe
+from .digests import Digests
 from .file import BundleFile
+from .guards import check_pages, check_removed
 from .pipe import Pipe
-from .plan import Digests, changes_json, check_removed, compare, describe, site_sha256
 from .staging import Staged
 from .stream import BundleStream
 from .tree import Tree
@@ -51,7 +53,8 @@ class Publication:
         with Staged(target, owner, InternalError, summary, is_folder=True) as site:
             tree = Tree(site.path, site.descriptor, self.context.clock.cancellation, owner, digests)
             self._unpack(stream, archive, site, tree)
-            self._check_pages(tree)
+            if self.settings.min_pages is not None:
+                check_pages(tree.html_files, self.settings.min_pages, self.job.page_count)
             if digests is not None:
                 self._plan(digests.files)
             if archive is not None:
@@ -152,22 +155,7 @@ class Publication:
             pipe.wait()
         self.end_download(stream)
 
-    def _check_pages(self, tree: Tree) -> None:
-        min_pages = self.settings.min_pages
-        if min_pages is None or tree.html_files >= min_pages:
-            return
-        html_files = pluralize(tree.html_files, "`.html` file")
-        details = ["Nothing was published."]
-        if self.job.page_count is not None:
-            reported = f"The API reported {pluralize(self.job.page_count, 'page')}"
-            fact = f"{reported}, so the bundle may be incomplete, or another site's."
-            details.insert(0, fact)
-        raise TooFewPages(
-            f"the bundle has {html_files}, fewer than `min-pages` ({min_pages:,})",
-            details=tuple(details),
-        )
-
-    def _plan(self, files: Mapping[bytes, bytes]) -> None:
+    def _plan(self, files: Mapping[bytes, FileDigests]) -> None:
         """Compare the site with the published one, and write its manifest.
 
         The changes are written even if a guard then holds back the site: they show why.
@@ -180,7 +168,9 @@ class Publication:
         if self.settings.manifest_path is not None:
             self.write(self.settings.manifest_path, "the manifest", manifest_lines(files))
 
-    def _compare(self, published: Mapping[bytes, bytes], files: Mapping[bytes, bytes]) -> None:
+    def _compare(
+        self, published: Mapping[bytes, FileDigests], files: Mapping[bytes, FileDigests]
+    ) -> None:
         """Record and write what changes. Raises `TooManyRemoved`."""
         changes, paths = compare(published, files)
         target = self.settings.changes_path

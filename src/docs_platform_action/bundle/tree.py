@@ -26,8 +26,8 @@ from .archive import (
     Entry,
     check_entries,
 )
+from .digests import Digests
 from .faults import DiskTooSmall, too_large, unsafe
-from .plan import Digests
 from .staging import write_all
 
 MAX_RESERVED_BYTES: Final = 1024**3  # of the disk stay free; on a small one, a tenth of it

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ..errors import system_reason
-from ..manifest import MAX_BYTES, read_manifest
+from ..manifest import MAX_BYTES, FileDigests, read_manifest
 from ..text import format_bytes, join_errors, quoted
 from .settings import OutputPath
 
@@ -143,7 +143,7 @@ def load_manifest(
     roots: Sequence[Path],
     *,
     is_first: bool,
-) -> Mapping[bytes, bytes]:
+) -> Mapping[bytes, FileDigests]:
     """Return the digests in a manifest, which may be missing or empty only if `is_first`.
 
     Raises `ValueError` and `OSError`.
@@ -164,7 +164,7 @@ def load_manifest(
         raise ValueError(f"{fact}; {FETCH_AGAIN}") from None
 
 
-def _no_manifest(fact: str, *, is_first: bool) -> Mapping[bytes, bytes]:
+def _no_manifest(fact: str, *, is_first: bool) -> Mapping[bytes, FileDigests]:
     """Return no digests for a first publication. Raises `ValueError` for a later one."""
     if is_first:
         return {}

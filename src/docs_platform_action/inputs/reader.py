@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from ..manifest import FileDigests
 from . import table
 from .checks import (
     check_commit,
@@ -72,7 +73,7 @@ class Reader:
             self._github_repository = environ.get("GITHUB_REPOSITORY", "")
         self._sites: Sequence[Site] = ()
         self._targets: dict[str, Sequence[OutputPath]] = {}  # of each site, by input
-        self._published: Sequence[Mapping[bytes, bytes]] | None = None  # of each site
+        self._published: Sequence[Mapping[bytes, FileDigests]] | None = None  # of each site
         self._certificates: str | None = None
 
     def read(self, *, roots: Sequence[Path], env_file: Path | None = None) -> Settings:

@@ -6,6 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from ..manifest import FileDigests
+
 
 class Mode(StrEnum):
     """What a run does."""
@@ -82,7 +84,7 @@ class PublicationSettings:
 
     min_pages: int | None = None
     manifest_path: OutputPath | None = None
-    compare_with: Mapping[bytes, bytes] | None = field(default=None, repr=False)
+    compare_with: Mapping[bytes, FileDigests] | None = field(default=None, repr=False)
     changes_path: OutputPath | None = None
     max_removed: MaxRemoved | None = None
 

@@ -33,6 +33,7 @@ from docs_platform_action.inputs.settings import (
     PublicationSettings,
 )
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
+from docs_platform_action.manifest import FileDigests
 from docs_platform_action.models import BundleLink
 from docs_platform_action.ownership import Owner
 from tests.archives import SMALL_SITE, Site, entry, tar, tar_of, zipped
@@ -49,7 +50,8 @@ BOTH = pytest.mark.parametrize("archive", [TAR, ZIP], ids=["tar.gz", "zip"])
 ALL: Final = {"bundle_path": "b", "site_path": "s", "values_file": "v.yaml"}
 VALUES: Final = {"values_file": "v.yaml"}
 PLAN: Final = {**ALL, "manifest_path": "m", "changes_path": "c"}
-OLD: Final = {b"gone.html": bytes(64), b"index.html": bytes(64)}  # the digests of what is published
+OTHER: Final = FileDigests(content=bytes(32), text=bytes(32))
+OLD: Final = {b"gone.html": OTHER, b"index.html": OTHER}  # the digests of what is published
 NONE_REMOVED: Final = {
     "compare_with": OLD,
     "max_removed": MaxRemoved(amount=0, is_percentage=False),

@@ -21,6 +21,7 @@ from docs_platform_action.inputs.paths import (
     writable,
 )
 from docs_platform_action.inputs.settings import OutputPath
+from docs_platform_action.manifest import FileDigests
 
 AUTHORITY: Final = trustme.CA().cert_pem.bytes()
 ROOTS: Final = [Path(), Path("../temporary")]  # relative to the workspace
@@ -264,7 +265,9 @@ MANIFEST: Final = b"# 1 files\n" + b"ab" * 32 + b"  index.html\n"
 def test_a_manifest_is_read_as_digests(is_first: bool) -> None:
     Path("published").write_bytes(MANIFEST)
 
-    assert load_manifest("published", ROOTS, is_first=is_first) == {b"index.html": b"\xab" * 32}
+    assert load_manifest("published", ROOTS, is_first=is_first) == {
+        b"index.html": FileDigests(b"\xab" * 32, None)
+    }
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from docs_platform_action.inputs.settings import (
     WaitSettings,
 )
 from docs_platform_action.inputs.table import DEFAULTS, TARGETS
+from docs_platform_action.manifest import FileDigests
 from tests.keys import ADMIN_KEY
 
 EXPORT: Final = {
@@ -292,7 +293,7 @@ class TestSettings:
         for number, site in enumerate(sites):
             domain = PUBLISHED[number]
             found = site.delivery.publication
-            assert found.compare_with == {b"index.html": number.to_bytes(32)}
+            assert found.compare_with == {b"index.html": FileDigests(number.to_bytes(32), None)}
             assert found.max_removed == MaxRemoved(amount=10, is_percentage=True)
             targets = (found.manifest_path, found.changes_path)
             names = [target.name for target in targets if target is not None]
@@ -306,7 +307,8 @@ class TestSettings:
         sites = export_settings({**first, "domain": old_and_new}).sites
 
         compared = [site.delivery.publication.compare_with for site in sites]
-        assert compared == [{b"index.html": bytes(32)}, {}]
+        published = {b"index.html": FileDigests(bytes(32), None)}
+        assert compared == [published, {}]
         assert refused({**PLAN, "domain": old_and_new}) == ["compare-with"]
         assert refused({**first, "domain": "\n".join(PUBLISHED)}) == ["first-publication"]
 

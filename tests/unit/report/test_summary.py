@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from docs_platform_action.bundle.plan import compare
+from docs_platform_action.bundle.comparison import compare
 from docs_platform_action.errors import (
     ActionError,
     Cancelled,
@@ -21,6 +21,7 @@ from docs_platform_action.errors import (
     TooManyRemoved,
 )
 from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Delivered, Job, Phase
+from docs_platform_action.manifest import FileDigests
 from docs_platform_action.models import Archive, BundleLink, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, Summary, write_summary
@@ -260,15 +261,21 @@ HOSTILE = (
 class TestChanges:
     """What a publication changes is a table, and lists of pages that open on a click."""
 
-    OLD: ClassVar = {f"{number}.html".encode(): bytes(64) for number in range(100)} | {
-        b"a.js": bytes(32),
-        b"b.js": bytes(32),
+    PAGE: ClassVar = FileDigests(content=bytes(32), text=bytes(32))
+    CHANGED_PAGE: ClassVar = FileDigests(content=b"\1" * 32, text=b"\1" * 32)
+    SCRIPT: ClassVar = FileDigests(content=bytes(32), text=None)
+    CHANGED_SCRIPT: ClassVar = FileDigests(content=b"\1" * 32, text=None)
+
+    OLD: ClassVar = {
+        **dict.fromkeys([b"%d.html" % number for number in range(100)], PAGE),
+        b"a.js": SCRIPT,
+        b"b.js": SCRIPT,
     }
     NEW: ClassVar = {
         **dict([*OLD.items()][40:]),
-        b"a.js": b"\1" * 32,
-        b"new.html": bytes(64),
-        b"99.html": b"\1" * 64,
+        b"a.js": CHANGED_SCRIPT,
+        b"new.html": PAGE,
+        b"99.html": CHANGED_PAGE,
     }
 
     def test_of_one_site_they_follow_the_facts(self) -> None:
@@ -314,11 +321,9 @@ class TestChanges:
         assert len([*read.iter("details")]) == 3 + 2 * 3
 
     def test_hostile_names_stay_text_and_within_githubs_limit(self) -> None:
-        names = {(HOSTILE % number).encode(): bytes(64) for number in range(100)}
-        jobs = [
-            good(f"d{number}.example.com", changes=compare(names, {b"index.html": bytes(64)})[0])
-            for number in range(10)
-        ]
+        old = {(HOSTILE % number).encode(): self.PAGE for number in range(100)}
+        changes, _ = compare(old, {b"index.html": self.PAGE})
+        jobs = [good(f"d{number}.example.com", changes=changes) for number in range(10)]
 
         shown = page(*jobs)
 

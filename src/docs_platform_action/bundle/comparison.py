@@ -1,0 +1,105 @@
+"""Compare a site with the published one, and write down what differs."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from ..manifest import FileDigests, is_page
+from ..models import Changes
+
+MAX_LISTED: Final = 50  # pages of a kind in the summary
+
+
+def compare(
+    published: Mapping[bytes, FileDigests], files: Mapping[bytes, FileDigests]
+) -> tuple[Changes, Mapping[str, Sequence[bytes]]]:
+    """Return what differs from the published site, and the sorted paths of each kind of change."""
+    text_changed: list[bytes] = []
+    otherwise_changed: list[bytes] = []
+    unchanged: list[bytes] = []
+    for path in sorted(files.keys() & published.keys()):
+        old = published[path]
+        new = files[path]
+        if new.content == old.content:
+            unchanged.append(path)
+        elif is_page(path) and _has_new_text(old, new):
+            text_changed.append(path)
+        else:
+            otherwise_changed.append(path)
+    changed = {
+        Changes.ADDED: sorted(files.keys() - published.keys()),
+        Changes.TEXT_CHANGED: text_changed,
+        Changes.CHANGED: otherwise_changed,
+        Changes.REMOVED: sorted(published.keys() - files.keys()),
+    }
+    changes = _count(changed, unchanged, is_first=not published)
+    return changes, changed
+
+
+def _has_new_text(old: FileDigests, new: FileDigests) -> bool:
+    """Return whether a page's text differs.
+
+    The text of a very large page is not known, so it counts as different.
+    """
+    return new.text is None or new.text != old.text
+
+
+def _count(
+    changed: Mapping[str, Sequence[bytes]], unchanged: Sequence[bytes], *, is_first: bool
+) -> Changes:
+    """Count the pages and the other files of each kind, and list the first pages that changed."""
+    page_counts: dict[str, int] = {}
+    file_counts: dict[str, int] = {}
+    listed: dict[str, Sequence[str]] = {}
+    for kind, paths in changed.items():
+        pages = [path for path in paths if is_page(path)]
+        page_counts[kind] = len(pages)
+        if kind != Changes.TEXT_CHANGED:  # only pages have a text
+            file_counts[kind] = len(paths) - len(pages)
+        listed[kind] = tuple(page.decode() for page in pages[:MAX_LISTED])
+    unchanged_pages = sum(1 for path in unchanged if is_page(path))
+    page_counts[Changes.UNCHANGED] = unchanged_pages
+    file_counts[Changes.UNCHANGED] = len(unchanged) - unchanged_pages
+    return Changes(pages=page_counts, files=file_counts, listed=listed, is_first=is_first)
+
+
+def describe(changes: Changes) -> Iterator[str]:
+    """Yield what changes, in lines for the log."""
+    pages = _format_counts(changes.pages, Changes.NAMES)
+    files = _format_counts(changes.files, {})
+    yield f"Changes: pages: {pages}; other files: {files}"
+    yield from changes.notes
+
+
+def _format_counts(counts: Mapping[str, int], names: Mapping[str, str]) -> str:
+    """Return the counts that are not zero, such as "1 added, 2 removed"."""
+    parts: list[str] = []
+    for kind, count in counts.items():
+        if count:
+            parts.append(f"{count:,} {names.get(kind, kind)}")
+    return ", ".join(parts) or "none"
+
+
+def changes_json(changed: Mapping[str, Sequence[bytes]]) -> Iterator[bytes]:
+    """Yield all changed paths as JSON, in small parts: there may be 250,000.
+
+    The whole is what `json.dumps` returns with `indent=2`, and a newline.
+    """
+    separator = "{"
+    for kind, paths in changed.items():
+        yield f'{separator}\n  "{kind}": ['.encode()
+        yield from _json_items(paths)
+        separator = ","
+    yield b"\n}\n"
+
+
+def _json_items(paths: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield the rest of a JSON array, after its opening bracket."""
+    if not paths:
+        yield b"]"
+        return
+    separator = ""
+    for path in paths:
+        yield f"{separator}\n    {json.dumps(path.decode())}".encode()
+        separator = ","
+    yield b"\n  ]"

@@ -1,0 +1,50 @@
+"""Take the digests of a site's files while they are unpacked."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..manifest import MAX_PAGE_BYTES, FileDigests, is_page, text_digest
+from .archive import Chunk
+
+
+class Digests:
+    """The digests of a site's files by path. `published` has those of the published site."""
+
+    def __init__(self, published: Mapping[bytes, FileDigests]) -> None:
+        self.files: dict[bytes, FileDigests] = {}
+        self._published = published
+
+    def record(self, path: bytes, content: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Yield a file's content, and record its digests at the end."""
+        digest = hashlib.sha256()
+        has_text = is_page(path)  # until it turns out to be very large
+        page: list[Chunk] = []
+        size = 0
+        for chunk in content:
+            digest.update(chunk)
+            if has_text:
+                page.append(chunk)
+                size += len(chunk)
+                has_text = size <= MAX_PAGE_BYTES
+            yield chunk
+        if has_text:
+            self.files[path] = self._digests_of_page(path, digest.digest(), page)
+        else:
+            self.files[path] = FileDigests(digest.digest(), None)
+
+    def _digests_of_page(self, path: bytes, content: bytes, page: list[Chunk]) -> FileDigests:
+        published = self._published.get(path)
+        if published is not None and published.text is not None and published.content == content:
+            # extracting the text takes much longer than reading the page
+            return published
+        return FileDigests(content, text_digest(b"".join(page)))
+
+    def add_link(self, path: bytes, target: bytes) -> None:
+        """Record a symbolic link with the content of its target, unless the target is a folder."""
+        found = self.files.get(target)
+        if found is None:
+            return
+        if is_page(path):
+            self.files[path] = found
+        else:
+            self.files[path] = FileDigests(found.content, None)

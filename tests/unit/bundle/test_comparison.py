@@ -1,0 +1,175 @@
+"""What differs from the published site, and how it is written down."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pytest
+
+from docs_platform_action.bundle.comparison import MAX_LISTED, changes_json, compare, describe
+from docs_platform_action.manifest import FileDigests
+from docs_platform_action.models import Changes
+
+
+def digests(content: int, text: int | None = None) -> FileDigests:
+    return FileDigests(bytes([content]) * 32, None if text is None else bytes([text]) * 32)
+
+
+OLD: Final = {
+    b"a.html": digests(1, 1),
+    b"b.HTML": digests(1, 1),
+    b"c.html": digests(1, 1),
+    b"gone.html": digests(1, 1),
+    b"large.html": digests(1),
+    b"script-1.js": digests(1),
+    b"style.css": digests(1),
+    b"x.txt": digests(1),
+}
+NEW: Final = {
+    b"a.html": digests(1, 1),
+    b"b.HTML": digests(2, 1),  # another build id
+    b"c.html": digests(2, 2),
+    b"large.html": digests(2),  # its text is unknown
+    b"new.html": digests(1, 1),
+    b"script-2.js": digests(1),
+    b"style.css": digests(2),
+    b"x.txt": digests(1),
+}
+TWO: Final = {b"a.html": digests(1, 1), b"b.html": digests(1, 1)}
+PATHS: Final = {
+    "added": [b"new.html", b"script-2.js"],
+    "textChanged": [b"c.html", b"large.html"],
+    "changed": [b"b.HTML", b"style.css"],
+    "removed": [b"gone.html", b"script-1.js"],
+}
+
+
+def test_pages_whose_text_changed_are_told_from_those_that_differ_in_markup_alone() -> None:
+    changes, paths = compare(OLD, NEW)
+
+    assert paths == PATHS
+    assert changes.pages == {
+        "added": 1,
+        "textChanged": 2,
+        "changed": 1,
+        "removed": 1,
+        "unchanged": 1,
+    }
+    assert changes.files == {"added": 1, "changed": 1, "removed": 1, "unchanged": 1}
+    assert changes.listed == {
+        "added": ("new.html",),
+        "textChanged": ("c.html", "large.html"),
+        "changed": ("b.HTML",),
+        "removed": ("gone.html",),
+    }
+    assert changes.is_any
+    assert not changes.is_first
+    assert not changes.has_new_text_everywhere
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        (digests(1, 1), digests(2, 1), "changed"),
+        (digests(1, 1), digests(2, 2), "textChanged"),
+        (digests(1, 1), digests(2), "textChanged"),
+        (digests(1), digests(2, 1), "textChanged"),
+        (digests(1), digests(2), "textChanged"),
+        (digests(1), digests(1), "unchanged"),
+    ],
+)
+def test_a_page_whose_text_is_unknown_counts_as_changed_in_its_text(
+    old: FileDigests, new: FileDigests, kind: str
+) -> None:
+    changes, _ = compare({b"a.html": old}, {b"a.html": new})
+
+    found = [name for name, count in changes.pages.items() if count]
+    assert found == [kind]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "known"),
+    [
+        (OLD, OLD, {"is_any": False}),
+        ({}, OLD, {"is_any": True, "is_first": True}),
+        ({b"a": digests(1)}, {b"a": digests(2)}, {"is_any": True}),
+        (
+            TWO,
+            {b"a.html": digests(2, 2), b"b.html": digests(2, 2)},
+            {"has_new_text_everywhere": True},
+        ),
+        (
+            TWO,
+            {b"a.html": digests(2, 2), b"b.html": digests(2, 1)},
+            {"has_new_text_everywhere": False},
+        ),
+        (
+            TWO,
+            {b"a.html": digests(2, 2), b"c.html": digests(2, 2)},
+            {"has_new_text_everywhere": False},
+        ),
+        (
+            {b"a.html": digests(1, 1)},
+            {b"a.html": digests(2, 2)},
+            {"has_new_text_everywhere": False},
+        ),
+    ],
+)
+def test_what_is_known_of_all_changes(
+    old: Mapping[bytes, FileDigests], new: Mapping[bytes, FileDigests], known: dict[str, bool]
+) -> None:
+    changes, _ = compare(old, new)
+
+    assert {name: getattr(changes, name) for name in known} == known
+    assert len(changes.notes) == changes.is_first + changes.has_new_text_everywhere
+    assert [*describe(changes)][1:] == [*changes.notes]
+
+
+def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
+    files = {b"%04d.html" % number: digests(1, 1) for number in range(1000)}
+
+    changes, paths = compare({}, files)
+
+    assert changes.pages["added"] == len(paths["added"]) == 1000
+    assert changes.listed["added"] == tuple(f"{number:04}.html" for number in range(MAX_LISTED))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        (
+            OLD,
+            NEW,
+            (
+                "Changes: "
+                "pages: 1 added, 2 text changed, 1 otherwise changed, 1 removed, 1 unchanged; "
+                "other files: 1 added, 1 changed, 1 removed, 1 unchanged"
+            ),
+        ),
+        (TWO, TWO, "Changes: pages: 2 unchanged; other files: none"),
+        (
+            {b"a.css": digests(1)},
+            {b"b.css": digests(1)},
+            "Changes: pages: none; other files: 1 added, 1 removed",
+        ),
+    ],
+)
+def test_the_counts_of_pages_are_named_apart_from_those_of_files(
+    old: Mapping[bytes, FileDigests], new: Mapping[bytes, FileDigests], line: str
+) -> None:
+    changes, _ = compare(old, new)
+
+    assert list(describe(changes)) == [line]
+    assert Changes.TEXT_CHANGED not in line
+
+
+@pytest.mark.parametrize(
+    "paths", [PATHS, {kind: [] for kind in PATHS}, {"added": ['a "b"/größe'.encode()]}]
+)
+def test_all_changes_are_one_json_object(paths: Mapping[str, Sequence[bytes]]) -> None:
+    text = b"".join(changes_json(paths)).decode()
+
+    expected: dict[str, list[str]] = {}
+    for kind, changed in paths.items():
+        expected[kind] = [path.decode() for path in changed]
+    assert text == json.dumps(expected, indent=2) + "\n"

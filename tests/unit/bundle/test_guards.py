@@ -1,0 +1,109 @@
+"""How many pages may be removed, and how the error names them."""
+
+from contextlib import nullcontext
+from typing import Final
+
+import pytest
+
+from docs_platform_action.bundle.guards import check_removed
+from docs_platform_action.errors import TooManyRemoved
+from docs_platform_action.inputs.settings import MaxRemoved
+from docs_platform_action.models import Changes
+from tests.keys import ADMIN_KEY
+
+NONE_REMOVED: Final = MaxRemoved(amount=0, is_percentage=False)
+
+
+def removal(*removed: str, published: int) -> Changes:
+    """Return the changes if these of the published pages are removed and 50 new ones are added."""
+    left = published - len(removed)
+    text_changed = min(left, 1)
+    changed = min(left - text_changed, 1)
+    return Changes(
+        pages={
+            Changes.ADDED: 50,
+            Changes.TEXT_CHANGED: text_changed,
+            Changes.CHANGED: changed,
+            Changes.REMOVED: len(removed),
+            Changes.UNCHANGED: left - text_changed - changed,
+        },
+        files={Changes.ADDED: 1, Changes.CHANGED: 1, Changes.REMOVED: 1, Changes.UNCHANGED: 1},
+        listed={Changes.REMOVED: removed},
+        is_first=False,
+    )
+
+
+def pages(count: int) -> list[str]:
+    return [f"{number}.html" for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("published", "amount", "is_percentage", "removed", "fails"),
+    [
+        (25, 10, True, 2, False),
+        (25, 10, True, 3, True),
+        (9, 10, True, 0, False),
+        (9, 10, True, 1, True),
+        (100, 0, True, 0, False),
+        (100, 0, True, 1, True),
+        (100, 0, False, 0, False),
+        (100, 0, False, 1, True),
+        (25, 100, True, 25, False),
+        (25, 3, False, 3, False),
+        (25, 3, False, 4, True),
+        (0, 0, True, 0, False),
+    ],
+)
+def test_more_removed_pages_than_allowed_are_refused(
+    published: int, amount: int, is_percentage: bool, removed: int, fails: bool
+) -> None:
+    changes = removal(*pages(removed), published=published)
+
+    summary = f"^{removed} of {published} published pages? would be removed, "
+    with pytest.raises(TooManyRemoved, match=summary) if fails else nullcontext():
+        check_removed(changes, MaxRemoved(amount=amount, is_percentage=is_percentage))
+
+
+@pytest.mark.parametrize(
+    ("is_percentage", "limit"),
+    [(False, "`max-removed` allows"), (True, "`max-removed` (0%) allows")],
+)
+def test_the_limit_is_named_as_it_is_set(is_percentage: bool, limit: str) -> None:
+    with pytest.raises(TooManyRemoved) as caught:
+        check_removed(
+            removal("a.html", published=2), MaxRemoved(amount=0, is_percentage=is_percentage)
+        )
+
+    assert limit in caught.value.summary
+
+
+@pytest.mark.parametrize(
+    ("removed", "detail"),
+    [
+        (1, "Removed: '0.html'."),
+        (5, "Removed: '0.html', '1.html', '2.html', '3.html', '4.html'."),
+        (
+            7,
+            (
+                "Removed: '0.html', '1.html', '2.html', '3.html', '4.html', "
+                "2 more (`changes-path` lists all)."
+            ),
+        ),
+    ],
+)
+def test_the_first_removed_pages_are_named_and_the_others_counted(
+    removed: int, detail: str
+) -> None:
+    with pytest.raises(TooManyRemoved) as caught:
+        check_removed(removal(*pages(removed), published=10), NONE_REMOVED)
+
+    assert caught.value.details == (detail, "Nothing was published.")
+
+
+def test_names_are_whole_in_an_error_so_that_a_key_in_one_is_hidden() -> None:
+    name = "a" * 57 + ADMIN_KEY + "b" * 120 + ".html"
+
+    with pytest.raises(TooManyRemoved) as caught:
+        check_removed(removal(name, published=1), NONE_REMOVED)
+
+    assert name in caught.value.details[0]
