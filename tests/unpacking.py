@@ -12,24 +12,19 @@ from typing import Final, cast
 from unittest.mock import patch
 
 from docs_platform_action.bundle import archive as archives
+from docs_platform_action.bundle import decompression
 from docs_platform_action.bundle import tree as trees
-from docs_platform_action.bundle.archive import (
-    START_BYTES,
-    ZIP_MAGICS,
-    Entry,
-    TarSource,
-    decompressed,
-    tar_entries,
-    zip_entries,
-)
+from docs_platform_action.bundle.archive import START_BYTES, ZIP_MAGICS, Entry
 from docs_platform_action.bundle.plan import Digests
+from docs_platform_action.bundle.tar import TarSource, tar_entries
+from docs_platform_action.bundle.zip import zip_entries
 from docs_platform_action.clock import Cancellation
 from docs_platform_action.manifest import DIGEST_BYTES
 from tests.folders import Tree, read_tree
 
 LIMITS: Final = {
     (archives, "MAX_ENTRIES"): 400,
-    (archives, "MAX_STREAM_BYTES"): 4 << 20,
+    (decompression, "MAX_STREAM_BYTES"): 4 << 20,
     (trees, "MAX_UNPACKED_BYTES"): 1 << 20,
 }
 """Lower limits than the real ones, which would take gigabytes."""
@@ -92,6 +87,6 @@ def unpacked(
 def entries_of(archive: bytes) -> Iterator[Entry]:
     if archive.startswith(ZIP_MAGICS):
         return zip_entries(io.BytesIO(archive))
-    return tar_entries(
-        TarSource(decompressed(cast("io.RawIOBase", io.BytesIO(archive)), archive[:START_BYTES]))
-    )
+    stream = cast("io.RawIOBase", io.BytesIO(archive))
+    chunks = decompression.decompressed(stream, archive[:START_BYTES])
+    return tar_entries(TarSource(chunks))

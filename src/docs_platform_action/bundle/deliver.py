@@ -22,14 +22,17 @@ from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, VERIFICATION, Job
 from ..manifest import manifest_lines
 from ..ownership import Owner, owner_of
 from ..text import as_sentence, format_bytes, format_digest, format_seconds, pluralize
-from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
+from .archive import CHUNK_BYTES, ZIP_MAGICS
+from .decompression import decompressed
 from .faults import UNUSABLE_FILE, DiskTooSmall
 from .file import BundleFile, open_archive
 from .pipe import Pipe
 from .plan import Digests, changes_json, check_removed, compare, describe, site_sha256
 from .staging import Staged
 from .stream import BundleStream, ResumeError
+from .tar import TarSource, tar_entries
 from .tree import Tree
+from .zip import zip_entries
 
 MAX_RESTARTS: Final = 2  # of a delivery whose download cannot be resumed
 

@@ -89,8 +89,8 @@ def test_names_links_and_doubles_are_read_as_other_tools_do(archive: bytes, tree
     ("limit", "value", "archive"),
     [
         ("archive.MAX_ENTRIES", 4, tar_of(entry(b"a/b"), entry(b"a/c"))),
-        ("archive.MAX_STREAM_BYTES", len(tar(SMALL_SITE)), gzip.compress(tar(SMALL_SITE))),
-        ("archive.MAX_HEADER_BYTES", 512 + 1024 + 512, tar_of(extended_entry(comment="x" * 1000))),
+        ("decompression.MAX_STREAM_BYTES", len(tar(SMALL_SITE)), gzip.compress(tar(SMALL_SITE))),
+        ("tar.MAX_HEADER_BYTES", 512 + 1024 + 512, tar_of(extended_entry(comment="x" * 1000))),
         (
             "tree.MAX_UNPACKED_BYTES",
             39,
