@@ -139,11 +139,11 @@ class Zipped:
     extra: bytes = b""
 
     @property
-    def true_or_given_size(self) -> int:
+    def declared_size(self) -> int:
         return len(self.content) if self.size is None else self.size
 
     @property
-    def true_or_given_checksum(self) -> int:
+    def declared_checksum(self) -> int:
         return zlib.crc32(self.content) if self.checksum is None else self.checksum
 
 
@@ -168,9 +168,9 @@ def _local_header(item: Zipped) -> bytes:
         item.method,
         0,  # the time
         0,  # the date
-        item.true_or_given_checksum,
+        item.declared_checksum,
         len(item.content),
-        item.true_or_given_size,
+        item.declared_size,
         len(item.name),
         0,  # bytes of extra fields
     )
@@ -187,9 +187,9 @@ def _directory_header(item: Zipped, offset: int) -> bytes:
         item.method,
         0,  # the time
         0,  # the date
-        item.true_or_given_checksum,
+        item.declared_checksum,
         len(item.content),
-        item.true_or_given_size,
+        item.declared_size,
         len(item.name),
         len(item.extra),
         0,  # bytes of the comment

@@ -1,13 +1,15 @@
 """Archives of every kind are read entry by entry, within limits."""
 
 import gzip
+from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
 import pytest
 
 from docs_platform_action.bundle import archive as module
-from docs_platform_action.bundle.archive import is_archive
+from docs_platform_action.bundle.archive import describe_content, is_archive
+from docs_platform_action.bundle.zip import zip_entries
 from docs_platform_action.errors import InvalidBundle
 from tests.archives import (
     KINDS,
@@ -18,6 +20,7 @@ from tests.archives import (
     extended_entry,
     tar,
     tar_of,
+    zip_end,
     zip_of,
 )
 from tests.folders import Tree
@@ -64,6 +67,7 @@ def test_what_was_packed_comes_out_whatever_the_kind(kind: str) -> None:
         (tar_of(entry(b"__MACOSX/x"), entry(b"._a"), entry(b"b/._c")), INDEX),
         (tar_of(entry(b"./", type_=b"5")), INDEX),
         (tar_of(entry(b"a/")), {**INDEX, "a": None}),
+        (tar_of(entry(b"._a", type_=b"5")), {**INDEX, "._a": None}),
         (tar_of(extended_entry(path="é", size="1") + b"1" + bytes(511)), {**INDEX, "é": b"1"}),
         (zip_of(Zipped(), Zipped(name=b"caf\x82", flags=0)), {**INDEX, "café": b"<h1>Docs</h1>"}),
         (
@@ -73,6 +77,10 @@ def test_what_was_packed_comes_out_whatever_the_kind(kind: str) -> None:
         (
             zip_of(Zipped(), Zipped(name=b"a/", content=b"", system=0, attributes=0x10)),
             {**INDEX, "a": None},
+        ),
+        (
+            zip_of(Zipped(), Zipped(name=b"a", content=b"x", system=0, mode=0o120777)),
+            {**INDEX, "a": b"x"},
         ),
         (gzip.compress(SMALL_TAR[:700]) + gzip.compress(SMALL_TAR[700:]), SMALL_TREE),
         (gzip.compress(SMALL_TAR) + bytes(10_000), SMALL_TREE),
@@ -117,11 +125,37 @@ def test_a_limit_is_just_allowed_and_one_more_is_refused(
         unpacked(archive)
 
 
+def test_a_zip_file_whose_entry_begins_before_the_file_is_refused(tmp_path: Path) -> None:
+    archive = zip_of(Zipped())
+    directory = archive.index(b"PK\1\2")
+    end = archive.index(b"PK\5\6")
+    wrong_end = zip_end(1, directory=end - directory, start=directory + 10)
+    path = tmp_path / "archive.zip"
+    path.write_bytes(archive[:end] + wrong_end)
+
+    with path.open("rb") as file, pytest.raises(InvalidBundle):
+        list(zip_entries(file))
+
+
 def test_an_archive_is_recognized_by_its_first_bytes() -> None:
     for pack in KINDS.values():
         assert is_archive(pack(SMALL_SITE)[: module.START_BYTES])
     for start in (b"", b"<html>", b"PK", b"\0\1\2\3"):
         assert not is_archive(start)
+
+
+@pytest.mark.parametrize(
+    ("start", "description"),
+    [
+        (b"", "is empty"),
+        (b"Rar!\x1a\x07\x01\x00", "looks like a rar archive"),
+        (b"\xef\xbb\xbf\n<!DOCTYPE html>", "looks like a web page"),
+        (b'[{"error": 1}]', "looks like JSON"),
+        (b"\0\1\2\3\4\5\6\7\10", "begins with the bytes 00 01 02 03 04 05 06 07"),
+    ],
+)
+def test_content_is_described_by_its_first_bytes(start: bytes, description: str) -> None:
+    assert describe_content(start) == description
 
 
 def test_memory_is_bounded_by_the_size_of_a_chunk() -> None:

@@ -89,7 +89,8 @@ UNSAFE_LINKS: Final[Mapping[str, Mapping[bytes, bytes]]] = {
     "with a link that leads out": {b"a": b"../outside"},
     "with a link to nothing": {b"a": b"b"},
     "with a link to no name": {b"a": b""},
-    "with a link to its own folder": {b"a": b"."},
+    "with a link to the site's folder": {b"a": b"."},
+    "with a link to its own folder": {b"a/b": b"."},
     "with a link to the folder above": {b"a/b/c": b"../../a"},
     "with a link to a line break": {b"a": b"b\nc"},
 }

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from docs_platform_action.bundle import tree as module
-from docs_platform_action.bundle.archive import FILE, HARD_LINK, SYMBOLIC_LINK, Entry
+from docs_platform_action.bundle.archive import FILE, FOLDER, HARD_LINK, SYMBOLIC_LINK, Entry
 from docs_platform_action.bundle.faults import DiskTooSmall
 from docs_platform_action.bundle.tree import Tree
 from docs_platform_action.clock import Cancellation
@@ -84,7 +84,9 @@ def test_the_modes_do_not_depend_on_the_umask(tree: Tree, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "work", [lambda tree: tree.add(file("d")), Tree.finish], ids=["add", "finish"]
+    "work",
+    [lambda tree: tree.add(Entry(name="d", type=FOLDER)), Tree.finish],
+    ids=["add", "finish"],
 )
 def test_a_cancel_ends_the_work(folder: Path, root: int, work: Callable[[Tree], None]) -> None:
     cancellation = Cancellation()
@@ -95,6 +97,19 @@ def test_a_cancel_ends_the_work(folder: Path, root: int, work: Callable[[Tree], 
 
     with pytest.raises(Cancelled):
         work(tree)
+
+
+def test_a_cancel_ends_the_work_on_a_large_file(folder: Path, root: int) -> None:
+    cancellation = Cancellation()
+    tree = Tree(folder, root, cancellation, None)
+
+    def content() -> Iterator[bytes]:
+        yield b"1"
+        cancellation.cancel()
+        yield b"2"
+
+    with pytest.raises(Cancelled):
+        tree.add(Entry(name="a", type=FILE, content=content()))
 
 
 @pytest.mark.parametrize(
