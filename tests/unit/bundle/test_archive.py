@@ -78,6 +78,8 @@ def test_what_was_packed_comes_out_whatever_the_kind(kind: str) -> None:
             zip_of(Zipped(), Zipped(name=b"a/", content=b"", system=0, attributes=0x10)),
             {**INDEX, "a": None},
         ),
+        (zip_of(Zipped(), Zipped(name=b"a", content=b"", mode=0o040755)), {**INDEX, "a": None}),
+        (zip_of(Zipped(), Zipped(name=b"a", content=b"x", attributes=0x10)), {**INDEX, "a": b"x"}),
         (
             zip_of(Zipped(), Zipped(name=b"a", content=b"x", system=0, mode=0o120777)),
             {**INDEX, "a": b"x"},
@@ -96,6 +98,7 @@ def test_names_links_and_doubles_are_read_as_other_tools_do(archive: bytes, tree
     ("limit", "value", "archive"),
     [
         ("archive.MAX_ENTRIES", 4, tar_of(entry(b"a/b"), entry(b"a/c"))),
+        ("archive.MAX_ENTRIES", 4, tar_of(entry(b"a/"), entry(b"a/"), entry(b"._b"))),
         ("decompression.MAX_STREAM_BYTES", len(SMALL_TAR), gzip.compress(SMALL_TAR)),
         ("tar.MAX_HEADER_BYTES", 512 + 1024 + 512, tar_of(extended_entry(comment="x" * 1000))),
         (

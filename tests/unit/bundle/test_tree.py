@@ -61,6 +61,7 @@ def test_copies_of_pages_are_pages_but_links_are_not_and_a_replaced_page_counts_
         (["site/index.html", "site/a/b.html"], "site"),
         (["site/index.html", "index.html"], None),
         (["site/a.html"], None),
+        (["site/index.html", "other/index.html"], None),
     ],
 )
 def test_a_site_in_its_only_folder_is_recognized(
