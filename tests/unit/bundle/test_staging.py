@@ -5,12 +5,14 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
-from docs_platform_action.bundle.faults import DISK_FAULTY, DISK_FULL, PATH_SHARED
+from docs_platform_action.bundle.faults import DISK_FAULTY, DISK_FULL, PATH_SHARED, DiskTooSmall
 from docs_platform_action.bundle.staging import Staged
 from docs_platform_action.errors import DENIED, Advice, DownloadFailed
 from docs_platform_action.inputs.settings import OutputPath
@@ -176,3 +178,28 @@ def test_an_error_of_the_system_has_its_own_advice(
     assert caught.value.cause == advice["cause"]
     assert caught.value.remedy == advice["remedy"]
     assert "reason ('guide/start.html')" in caught.value.details[-1]
+
+
+def test_the_modes_of_new_folders_do_not_depend_on_the_umask(stage: Stage, tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with stage(tmp_path / "a" / "result"):
+            assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o755
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize(
+    ("total", "free", "fits"),
+    [(1000, 50, True), (1000, 49, False), (0, 0, True)],
+    ids=["just enough", "too little", "no sizes"],
+)
+def test_the_disk_needs_enough_free_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, total: int, free: int, fits: bool
+) -> None:
+    disk = SimpleNamespace(total=total, free=free)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: disk)
+    expectation = nullcontext() if fits else pytest.raises(DiskTooSmall)
+
+    with expectation:
+        staged(tmp_path / "result", is_folder=False).check_space(50)
