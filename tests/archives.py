@@ -18,11 +18,11 @@ EMPTY_END: Final = bytes(2 * tarfile.BLOCKSIZE)
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """The content of an archive: files by path, empty folders, and targets of symbolic links by path."""
+    """The content of an archive."""
 
-    files: Mapping[str, bytes]
-    folders: Iterable[str] = ()
-    links: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes]  # by path
+    folders: Iterable[str] = ()  # empty ones
+    links: Mapping[str, str] = field(default_factory=dict)  # targets of symbolic links by path
 
 
 SMALL_SITE: Final = Site(
@@ -42,15 +42,19 @@ def tar(site: Site, *, form: int = tarfile.PAX_FORMAT) -> bytes:
     with tarfile.open(fileobj=packed, mode="w", format=form, encoding="utf-8") as archive:
         for name in site.folders:
             folder = tarfile.TarInfo(name)
-            folder.type, folder.mode = tarfile.DIRTYPE, 0o2700
+            folder.type = tarfile.DIRTYPE
+            folder.mode = 0o2700
             archive.addfile(folder)
         for name, content in site.files.items():
             file = tarfile.TarInfo(name)
-            file.size, file.mode, file.mtime = len(content), 0o600, 1_000_000_000.5
+            file.size = len(content)
+            file.mode = 0o600
+            file.mtime = 1_000_000_000.5
             archive.addfile(file, io.BytesIO(content))
         for name, target in site.links.items():
             link = tarfile.TarInfo(name)
-            link.type, link.linkname = tarfile.SYMTYPE, target
+            link.type = tarfile.SYMTYPE
+            link.linkname = target
             archive.addfile(link)
     return packed.getvalue()
 
@@ -65,7 +69,8 @@ def zipped(site: Site, *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
             archive.writestr(name, content)
         for name, target in site.links.items():
             link = zipfile.ZipInfo(name)
-            link.create_system, link.external_attr = 3, 0o120777 << 16
+            link.create_system = 3
+            link.external_attr = 0o120777 << 16
             archive.writestr(link, target)
     return packed.getvalue()
 
@@ -92,21 +97,20 @@ def entry(
     size: int | None = None,
 ) -> bytes:
     """Make a tar entry with its content, and with its true size unless another one is given."""
-    found = tarfile.TarInfo(name.decode("utf-8", "surrogateescape"))
-    found.type, found.linkname = type_, target.decode("utf-8", "surrogateescape")
-    found.size = len(content) if size is None else size
-    return (
-        found.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
-        + content
-        + bytes(-len(content) % tarfile.BLOCKSIZE)
-    )
+    member = tarfile.TarInfo(name.decode("utf-8", "surrogateescape"))
+    member.type = type_
+    member.linkname = target.decode("utf-8", "surrogateescape")
+    member.size = len(content) if size is None else size
+    header = member.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+    padding = bytes(-len(content) % tarfile.BLOCKSIZE)
+    return header + content + padding
 
 
 def extended_entry(**records: str) -> bytes:
     """Make a tar entry without content, with an extended header of these records."""
-    found = tarfile.TarInfo("a")
-    found.pax_headers = records
-    return found.tobuf(tarfile.PAX_FORMAT)
+    member = tarfile.TarInfo("a")
+    member.pax_headers = records
+    return member.tobuf(tarfile.PAX_FORMAT)
 
 
 FILE: Final = entry(b"index.html", b"<h1>Docs</h1>")
@@ -134,29 +138,73 @@ class Zipped:
     offset: int | None = None
     extra: bytes = b""
 
+    @property
+    def declared_size(self) -> int:
+        return len(self.content) if self.size is None else self.size
+
+    @property
+    def declared_checksum(self) -> int:
+        return zlib.crc32(self.content) if self.checksum is None else self.checksum
+
 
 def zip_of(*entries: Zipped) -> bytes:
     """Make a zip archive of entries."""
-    archive, directory = bytearray(), bytearray()
+    archive = bytearray()
+    directory = bytearray()
     for item in entries:
         offset = len(archive) if item.offset is None else item.offset
-        checksum = zlib.crc32(item.content) if item.checksum is None else item.checksum
-        size = len(item.content) if item.size is None else item.size
-        shared = (item.flags, item.method, 0, 0, checksum, len(item.content), size, len(item.name))
-        archive += struct.pack("<4s5H3I2H", b"PK\3\4", 20, *shared, 0) + item.name + item.content
-        directory += struct.pack(
-            "<4s2B5H3I5H2I",
-            *(b"PK\1\2", 20, item.system, 20, *shared, len(item.extra)),
-            *(0, 0, 0, item.mode << 16 | item.attributes, offset),
-        )
-        directory += item.name + item.extra
-    return bytes(archive + directory) + zip_end(
-        len(entries), directory=len(directory), start=len(archive)
+        archive += _local_header(item) + item.name + item.content
+        directory += _directory_header(item, offset) + item.name + item.extra
+    end = zip_end(len(entries), directory=len(directory), start=len(archive))
+    return bytes(archive + directory) + end
+
+
+def _local_header(item: Zipped) -> bytes:
+    return struct.pack(
+        "<4s5H3I2H",
+        b"PK\3\4",
+        20,  # the version that is needed
+        item.flags,
+        item.method,
+        0,  # the time
+        0,  # the date
+        item.declared_checksum,
+        len(item.content),
+        item.declared_size,
+        len(item.name),
+        0,  # bytes of extra fields
+    )
+
+
+def _directory_header(item: Zipped, offset: int) -> bytes:
+    return struct.pack(
+        "<4s2B5H3I5H2I",
+        b"PK\1\2",
+        20,  # the version that made it
+        item.system,
+        20,  # the version that is needed
+        item.flags,
+        item.method,
+        0,  # the time
+        0,  # the date
+        item.declared_checksum,
+        len(item.content),
+        item.declared_size,
+        len(item.name),
+        len(item.extra),
+        0,  # bytes of the comment
+        0,  # the disk
+        0,  # internal attributes
+        item.mode << 16 | item.attributes,
+        offset,
     )
 
 
 def zip_end(count: int, *, directory: int, start: int) -> bytes:
-    """Make the end of a zip archive: the number of entries, and the size and the start of their directory."""
+    """Make the end of a zip archive of `count` entries.
+
+    Their directory has `directory` bytes, and begins at `start`.
+    """
     return struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, count, count, directory, start, 0)
 
 

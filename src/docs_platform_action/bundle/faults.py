@@ -22,14 +22,23 @@ BUNDLE_GONE: Final = Advice(
 )
 LINK_INTERCEPTED: Final = Advice(
     cause="A login page or a gateway responded instead of the storage, or changed the bundle.",
-    remedy="To see what responds, open the `bundleUrl` of a run without `bundle-path` and `site-path` from the runner's network.",
+    remedy=(
+        "To see what responds, open the `bundleUrl` of a run without `bundle-path` "
+        "and `site-path` from the runner's network."
+    ),
 )
 BUNDLE_CHANGED: Final = Advice(
-    cause="The bundle was replaced during the download, or something between the storage and this runner changes it.",
+    cause=(
+        "The bundle was replaced during the download, "
+        "or something between the storage and this runner changes it."
+    ),
     remedy="Run the workflow again. If it fails the same way, report it to the platform.",
 )
 BUNDLE_NOT_RESUMED: Final = Advice(
-    cause="The connection to the storage breaks, and the storage cannot resume, or the bundle is replaced during the download.",
+    cause=(
+        "The connection to the storage breaks, and the storage cannot resume, "
+        "or the bundle is replaced during the download."
+    ),
     remedy=BUNDLE_CHANGED["remedy"],
 )
 DISK_FULL: Final = Advice(
@@ -50,7 +59,8 @@ FILE_REPLACED: Final = Advice(
     remedy="Use a path that nothing else writes to. Nothing was unpacked.",
 )
 
-UNUSABLE_FILE: Final = (  # the cause and the remedy if the archive has the right SHA-256
+# The cause and the remedy if the archive has the right SHA-256.
+UNUSABLE_FILE: Final = (
     "The archive was damaged or not a bundle when its SHA-256 was computed, or has changed since.",
     "Use another archive, or export the site again.",
 )
@@ -75,8 +85,14 @@ def unsafe(fact: str) -> InvalidBundle:
     return InvalidBundle(
         "the bundle cannot be opened safely",
         details=(fact,),
-        cause="The archive was not made by the platform, or the site contains something that cannot be unpacked.",
-        remedy="If the site's sources cause it, fix them and export again; otherwise report it to the platform.",
+        cause=(
+            "The archive was not made by the platform, "
+            "or the site contains something that cannot be unpacked."
+        ),
+        remedy=(
+            "If the site's sources cause it, fix them and export again; "
+            "otherwise report it to the platform."
+        ),
     )
 
 
@@ -85,7 +101,10 @@ def too_large(fact: str) -> InvalidBundle:
     return InvalidBundle(
         "the bundle is too large to be opened safely",
         details=(fact,),
-        cause="The archive was made to fill the runner's disk, or holds more than a documentation site.",
+        cause=(
+            "The archive was made to fill the runner's disk, "
+            "or holds more than a documentation site."
+        ),
         remedy="To inspect the archive, save it with `bundle-path`, without `site-path`.",
     )
 

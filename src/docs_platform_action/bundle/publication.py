@@ -12,15 +12,18 @@ from ..job import UNPACK, Job
 from ..manifest import FileDigests, manifest_lines, site_sha256
 from ..ownership import Owners
 from ..text import pluralize
-from .archive import CHUNK_BYTES, ZIP_MAGICS, TarSource, decompressed, tar_entries, zip_entries
+from .archive import CHUNK_BYTES, ZIP_MAGICS
 from .comparison import changes_json, compare, describe
+from .decompression import decompressed
 from .digests import Digests
 from .file import BundleFile
 from .guards import check_pages, check_removed
 from .pipe import Pipe
 from .staging import Staged
 from .stream import BundleStream
+from .tar import TarSource, tar_entries
 from .tree import Tree
+from .zip import zip_entries
 
 
 @dataclass

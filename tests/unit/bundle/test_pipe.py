@@ -15,7 +15,8 @@ class CancelledLater(Cancellation):
 
     def __init__(self) -> None:
         super().__init__()
-        self.checks, self.is_over = 0, threading.Event()
+        self.checks = 0
+        self.is_over = threading.Event()
 
     def check(self) -> None:
         self.checks += 1

@@ -1,4 +1,4 @@
-"""What is no archive, cannot be read or would be unsafe is refused."""
+"""What is not an archive, cannot be read or would be unsafe is refused."""
 
 import gzip
 import lzma
@@ -6,8 +6,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Mapping
-from itertools import starmap
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import pytest
@@ -46,6 +45,28 @@ def zip_link(name: bytes, target: bytes) -> Zipped:
     return Zipped(name=name, content=target, mode=0o120777)
 
 
+def tar_of_names(names: Iterable[bytes]) -> bytes:
+    return tar_of(*[entry(name) for name in names])
+
+
+def zip_of_names(names: Iterable[bytes]) -> bytes:
+    return zip_of(*[Zipped(name=name) for name in names])
+
+
+def tar_of_links(links: Mapping[bytes, bytes]) -> bytes:
+    return tar_of(*[link(name, target) for name, target in links.items()])
+
+
+def zip_of_links(links: Mapping[bytes, bytes]) -> bytes:
+    return zip_of(Zipped(), *[zip_link(name, target) for name, target in links.items()])
+
+
+def unicode_name_field(stored: bytes, name: bytes) -> bytes:
+    version = 1
+    length = 5 + len(name)
+    return struct.pack("<2HBI", 0x7075, length, version, zlib.crc32(stored)) + name
+
+
 def flipped(data: bytes, at: int) -> bytes:
     return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
 
@@ -68,7 +89,8 @@ UNSAFE_LINKS: Final[Mapping[str, Mapping[bytes, bytes]]] = {
     "with a link that leads out": {b"a": b"../outside"},
     "with a link to nothing": {b"a": b"b"},
     "with a link to no name": {b"a": b""},
-    "with a link to its own folder": {b"a": b"."},
+    "with a link to the site's folder": {b"a": b"."},
+    "with a link to its own folder": {b"a/b": b"."},
     "with a link to the folder above": {b"a/b/c": b"../../a"},
     "with a link to a line break": {b"a": b"b\nc"},
 }
@@ -93,6 +115,8 @@ ARCHIVES: Final[Mapping[str, bytes]] = {
     "gzip with something behind it": gzip.compress(GOOD_TAR) + b"something",
     "tar without an end": FILE,
     "tar cut in a file": FILE[:520],
+    "tar cut in a file that is left out": FILE + entry(b"._a", bytes(2000))[:1000],
+    "xz cut": lzma.compress(GOOD_TAR)[:-20],
     "tar with something behind its end": FILE + EMPTY_END + FILE,
     "tar with a damaged header": tar_of(flipped(entry(b"a"), 20)),
     "tar with a negative size": tar_of(entry(b"odd", size=-16)),
@@ -103,21 +127,13 @@ ARCHIVES: Final[Mapping[str, bytes]] = {
     "zip with a file that is empty as declared": zip_of(Zipped(size=0)),
     "zip with an entry at a wrong offset": zip_of(Zipped(), Zipped(name=b"b", offset=60)),
     # unsafe
-    **{f"tar {what}": tar_of(*map(entry, names)) for what, names in UNSAFE_NAMES.items()},
-    **{
-        f"zip {what}": zip_of(*(Zipped(name=name) for name in names))
-        for what, names in UNSAFE_NAMES.items()
-    },
+    **{f"tar {what}": tar_of_names(names) for what, names in UNSAFE_NAMES.items()},
+    **{f"zip {what}": zip_of_names(names) for what, names in UNSAFE_NAMES.items()},
     "xz that needs much memory": lzma.compress(
         GOOD_TAR, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 512 * 1024**2}]
     ),
-    **{
-        f"tar {what}": tar_of(*starmap(link, links.items())) for what, links in UNSAFE_LINKS.items()
-    },
-    **{
-        f"zip {what}": zip_of(Zipped(), *starmap(zip_link, links.items()))
-        for what, links in UNSAFE_LINKS.items()
-    },
+    **{f"tar {what}": tar_of_links(links) for what, links in UNSAFE_LINKS.items()},
+    **{f"zip {what}": zip_of_links(links) for what, links in UNSAFE_LINKS.items()},
     "tar with a name that is not UTF-8": tar_of(entry(b"caf\xe9")),
     "tar that leads out by a folder": tar_of(entry(b"../outside/", type_=b"5")),
     "tar that leads out by an extended header": tar_of(extended_entry(path="../outside")),
@@ -142,9 +158,7 @@ ARCHIVES: Final[Mapping[str, bytes]] = {
     "zip with bzip2": zipped(SMALL_SITE, method=zipfile.ZIP_BZIP2),
     "zip with an unknown method": zip_of(Zipped(method=77)),
     "zip with a Unicode name that leads out": zip_of(
-        Zipped(
-            name=b"a", extra=struct.pack("<2HBI", 0x7075, 15, 1, zlib.crc32(b"a")) + b"../outside"
-        )
+        Zipped(name=b"a", extra=unicode_name_field(b"a", b"../outside"))
     ),
     # empty, or too large
     "tar without entries": bytes(10240),

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from docs_platform_action.bundle import tree as module
-from docs_platform_action.bundle.archive import FILE, HARD_LINK, SYMBOLIC_LINK, Entry
+from docs_platform_action.bundle.archive import FILE, FOLDER, HARD_LINK, SYMBOLIC_LINK, Entry
 from docs_platform_action.bundle.faults import DiskTooSmall
 from docs_platform_action.bundle.tree import Tree
 from docs_platform_action.clock import Cancellation
@@ -42,17 +42,17 @@ def tree(folder: Path, root: int) -> Tree:
 def test_copies_of_pages_are_pages_but_links_are_not_and_a_replaced_page_counts_once(
     tree: Tree,
 ) -> None:
-    for entry in (
-        *(file("a.html", b"12"), file("b.HTML"), file("b.HTML"), file("c.txt")),
-        *(
-            Entry(name="copy.html", type=HARD_LINK, target="a.html"),
-            Entry(name="link.html", type=SYMBOLIC_LINK, target="a.html"),
-        ),
-    ):
-        tree.add(entry)
+    tree.add(file("a.html", b"12"))
+    tree.add(file("b.HTML"))
+    tree.add(file("b.HTML"))
+    tree.add(file("c.txt"))
+    tree.add(Entry(name="copy.html", type=HARD_LINK, target="a.html"))
+    tree.add(Entry(name="link.html", type=SYMBOLIC_LINK, target="a.html"))
     tree.finish()
 
-    assert (tree.files, tree.html_files, tree.bytes) == (4, 3, 2 + 1 + 1 + 1 + 2)
+    assert tree.files == 4
+    assert tree.html_files == 3
+    assert tree.bytes == 2 + 1 + 1 + 1 + 2
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,7 @@ def test_copies_of_pages_are_pages_but_links_are_not_and_a_replaced_page_counts_
         (["site/index.html", "site/a/b.html"], "site"),
         (["site/index.html", "index.html"], None),
         (["site/a.html"], None),
+        (["site/index.html", "other/index.html"], None),
     ],
 )
 def test_a_site_in_its_only_folder_is_recognized(
@@ -79,14 +80,14 @@ def test_the_modes_do_not_depend_on_the_umask(tree: Tree, folder: Path) -> None:
     finally:
         os.umask(before)
 
-    assert [stat.S_IMODE((folder / name).stat().st_mode) for name in ("a", "a/b.html")] == [
-        0o755,
-        0o644,
-    ]
+    assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o755
+    assert stat.S_IMODE((folder / "a/b.html").stat().st_mode) == 0o644
 
 
 @pytest.mark.parametrize(
-    "work", [lambda tree: tree.add(file("d")), Tree.finish], ids=["add", "finish"]
+    "work",
+    [lambda tree: tree.add(Entry(name="d", type=FOLDER)), Tree.finish],
+    ids=["add", "finish"],
 )
 def test_a_cancel_ends_the_work(folder: Path, root: int, work: Callable[[Tree], None]) -> None:
     cancellation = Cancellation()
@@ -97,6 +98,19 @@ def test_a_cancel_ends_the_work(folder: Path, root: int, work: Callable[[Tree], 
 
     with pytest.raises(Cancelled):
         work(tree)
+
+
+def test_a_cancel_ends_the_work_on_a_large_file(folder: Path, root: int) -> None:
+    cancellation = Cancellation()
+    tree = Tree(folder, root, cancellation, None)
+
+    def content() -> Iterator[bytes]:
+        yield b"1"
+        cancellation.cancel()
+        yield b"2"
+
+    with pytest.raises(Cancelled):
+        tree.add(Entry(name="a", type=FILE, content=content()))
 
 
 @pytest.mark.parametrize(
@@ -113,9 +127,9 @@ def test_a_cancel_ends_the_work(folder: Path, root: int, work: Callable[[Tree], 
 def test_some_of_the_disk_stays_free(
     monkeypatch: pytest.MonkeyPatch, tree: Tree, total: int, free: int, size: int, fits: bool
 ) -> None:
-    monkeypatch.setattr(
-        os, "statvfs", lambda _root: SimpleNamespace(f_frsize=1, f_blocks=total, f_bavail=free)
-    )
+    disk = SimpleNamespace(f_frsize=1, f_blocks=total, f_bavail=free)
+    monkeypatch.setattr(os, "statvfs", lambda _root: disk)
+    expectation = nullcontext() if fits else pytest.raises(DiskTooSmall)
 
-    with nullcontext() if fits else pytest.raises(DiskTooSmall):
+    with expectation:
         tree.add(file("a", b"x" * size))
