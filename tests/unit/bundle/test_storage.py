@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from docs_platform_action.bundle.storage import request_bundle, validator_of
+from docs_platform_action.bundle.storage import error_text, request_bundle, validator_of
 from docs_platform_action.errors import DownloadFailed
 from tests.unit.fakes import Answer, FakeTransport, RecordedEvents, context, http_client
 from tests.virtual_time import VirtualClock
@@ -92,6 +92,26 @@ def test_the_signature_of_a_redirects_target_is_hidden_from_then_on() -> None:
 
     with request_bundle(LINK, {}, parts, within_seconds=60):
         assert client.redactor.hide("0123456789 is wrong") == "… is wrong"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"<Error><Code>Slow</Code><Message>Later</Message></Error>", "503 (Slow: Later)"),
+        (b"<Error><Message>Later</Message></Error>", "503 (Later)"),
+        (b"<Error><Code></Code></Error>", "503"),
+        (b"\xff", "503"),
+    ],
+)
+def test_an_error_is_its_status_with_what_the_storage_says(body: bytes, text: str) -> None:
+    parts = context(
+        VirtualClock(),
+        RecordedEvents(),
+        client=http_client(FakeTransport(Answer(status=503, body=body))),
+    )
+
+    with request_bundle(LINK, {}, parts, within_seconds=60) as (response, _address):
+        assert error_text(response) == text
 
 
 @pytest.mark.parametrize(
