@@ -104,11 +104,8 @@ def test_the_signature_of_a_redirects_target_is_hidden_from_then_on() -> None:
     ],
 )
 def test_an_error_is_its_status_with_what_the_storage_says(body: bytes, text: str) -> None:
-    parts = context(
-        VirtualClock(),
-        RecordedEvents(),
-        client=http_client(FakeTransport(Answer(status=503, body=body))),
-    )
+    client = http_client(FakeTransport(Answer(status=503, body=body)))
+    parts = context(VirtualClock(), RecordedEvents(), client=client)
 
     with request_bundle(LINK, {}, parts, within_seconds=60) as (response, _address):
         assert error_text(response) == text
