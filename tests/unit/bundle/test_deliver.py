@@ -389,6 +389,21 @@ class TestLink:
         assert found.events.of("warning") == []
 
     @pytest.mark.parametrize(
+        ("seconds", "state"), [(59, "expires in"), (0, "has expired"), (-1, "has expired")]
+    )
+    def test_one_whose_replacement_is_not_valid_for_longer_is_warned_of(
+        self, tmp_path: Path, seconds: int, state: str
+    ) -> None:
+        link = replace(LINK, expires=NOON + timedelta(seconds=seconds))
+
+        found = self.run(tmp_path, link, link)
+
+        ((lines,),) = found.events.of("warning")
+        assert found.job.has_short_link
+        assert state in lines[0]
+        assert "not valid for longer" in lines[-1]
+
+    @pytest.mark.parametrize(
         "error", [Unavailable("it is down"), DownloadFailed("no", remedy="Do this.")]
     )
     def test_one_that_cannot_be_replaced_is_kept_with_a_warning_that_says_what_to_do(

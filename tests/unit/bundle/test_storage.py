@@ -51,17 +51,18 @@ def test_a_redirect_to_https_or_to_this_machine_is_followed(location: str, targe
 
 
 @pytest.mark.parametrize(
-    "location",
+    ("location", "named"),
     [
-        "",
-        "http://t.example.com/",
-        "ftp://t.example.com/",
-        "https://",
-        "https://[x/",
-        "https://t\x7f.example.com/",
+        ("", "unreadable"),
+        ("http://t.example.com/", "t.example.com"),
+        ("ftp://t.example.com/", "t.example.com"),
+        ("https://", "unreadable"),
+        ("https://[x/", "unreadable"),
+        ("https://t\x7f.example.com/", "unreadable"),
+        ("/a\tb", "unreadable"),
     ],
 )
-def test_any_other_fails_at_once_with_its_request_id(location: str) -> None:
+def test_any_other_fails_at_once_with_its_request_id(location: str, named: str) -> None:
     redirect = Answer(
         status=302,
         headers={"Location": location, "X-Amz-Request-Id": "r-1"},
@@ -73,6 +74,7 @@ def test_any_other_fails_at_once_with_its_request_id(location: str) -> None:
         fetch(transport)
 
     assert caught.value.request_id == "r-1"
+    assert named in caught.value.summary
     assert "302" in caught.value.summary
     assert "Moved" in caught.value.details[0]
     assert len(transport.requests) == 1
@@ -120,6 +122,7 @@ def test_an_error_is_its_status_with_what_the_storage_says(body: bytes, text: st
         ({"Last-Modified": RECENT, "Date": NOW}, RECENT),
         ({"Last-Modified": NOW, "Date": NOW}, None),
         ({"Last-Modified": "yesterday", "Date": NOW}, None),
+        ({"Last-Modified": RECENT}, None),
         ({}, None),
     ],
 )
