@@ -93,11 +93,10 @@ def test_the_comment_says_until_when_the_link_is_valid(
     assert first_line == f"# Static export of docs.example.com, job se_1.{expiry}"
 
 
-def test_the_comment_of_a_job_without_a_site_names_the_job_alone() -> None:
+def test_what_is_unknown_is_left_out() -> None:
     link = BundleLink(url="https://s.example.com/b")
 
-    first_line = values_text(Job(mode="collect", job_id="se_1"), link, None, NOON).partition("\n")[
-        0
-    ]
+    text = values_text(Job(mode="collect", job_id="se_1"), link, None, NOON)
 
-    assert first_line == "# Static export, job se_1."
+    assert text.partition("\n")[0] == "# Static export, job se_1."
+    assert yaml.safe_load(text) == {"staticExport": {"enabled": True, "bundleUrl": link.url}}
