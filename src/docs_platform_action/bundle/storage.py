@@ -39,7 +39,7 @@ def validator_of(response: Response) -> str | None:
     etag = response.headers.get("ETag", "")
     if not etag:
         return _strong_date_of(response)
-    is_strong = re.fullmatch(r'"[\x21\x23-\x7e]+"', etag)
+    is_strong = re.fullmatch(r'"[\x21\x23-\x7e]+"', etag) is not None
     return etag if is_strong else None
 
 

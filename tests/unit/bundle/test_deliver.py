@@ -16,6 +16,7 @@ import pytest
 
 from docs_platform_action import ownership
 from docs_platform_action.bundle import deliver as module
+from docs_platform_action.bundle.faults import DiskTooSmall
 from docs_platform_action.errors import (
     ActionError,
     Cancelled,
@@ -34,7 +35,7 @@ from docs_platform_action.inputs.settings import (
 )
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.manifest import FileDigests
-from docs_platform_action.models import BundleLink
+from docs_platform_action.models import BundleLink, ExportJob
 from docs_platform_action.ownership import Owner
 from tests.archives import SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree
@@ -220,6 +221,20 @@ def test_too_few_pages_are_found_before_anything_is_compared(tmp_path: Path) -> 
     assert found.job.delivered.changes is None
 
 
+@pytest.mark.parametrize(("reported", "count"), [(None, 1), (7, 2)])
+def test_too_few_pages_are_compared_with_the_reported_number(
+    tmp_path: Path, reported: int | None, count: int
+) -> None:
+    found = Delivered(tmp_path, answer(TAR))
+    found.job.reading = ExportJob(status=ExportJob.COMPLETED, page_count=reported)
+
+    with pytest.raises(TooFewPages) as caught:
+        found.run({"site_path": "s"}, min_pages=100)
+
+    assert len(caught.value.details) == count
+    assert ("7 pages" in caught.value.details[0]) == (reported is not None)
+
+
 def test_without_the_site_the_manifest_is_no_output(tmp_path: Path) -> None:
     found = Delivered(tmp_path, answer(TAR))
     (tmp_path / "s").touch()
@@ -347,6 +362,21 @@ def test_a_disk_that_is_too_small_fails_the_run_before_it_is_filled(
     assert "unpack_progressed" not in found.events.names
 
 
+def test_on_a_disk_that_becomes_full_the_archive_is_not_kept_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = SimpleNamespace(total=10**9, free=10**9)
+    later = SimpleNamespace(f_blocks=10**6, f_bavail=0, f_frsize=1000)
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: before)
+    monkeypatch.setattr("os.statvfs", lambda _root: later)
+    found = Delivered(tmp_path, answer(TAR))
+
+    with pytest.raises(DiskTooSmall):
+        found.run(ALL)
+
+    assert found.left == set()
+
+
 class TestLink:
     def run(self, tmp_path: Path, link: BundleLink, *links: BundleLink | ActionError) -> Delivered:
         """Write the values of a link; the API makes these new ones, or fails."""
@@ -368,6 +398,21 @@ class TestLink:
         assert (FRESH.url in (tmp_path / "v.yaml").read_text()) == is_replaced
         assert not found.job.has_short_link
         assert found.events.of("warning") == []
+
+    @pytest.mark.parametrize(
+        ("seconds", "state"), [(59, "expires in"), (0, "has expired"), (-1, "has expired")]
+    )
+    def test_one_whose_replacement_is_not_valid_for_longer_is_warned_of(
+        self, tmp_path: Path, seconds: int, state: str
+    ) -> None:
+        link = replace(LINK, expires=NOON + timedelta(seconds=seconds))
+
+        found = self.run(tmp_path, link, link)
+
+        ((lines,),) = found.events.of("warning")
+        assert found.job.has_short_link
+        assert state in lines[0]
+        assert "not valid for longer" in lines[-1]
 
     @pytest.mark.parametrize(
         "error", [Unavailable("it is down"), DownloadFailed("no", remedy="Do this.")]

@@ -91,3 +91,12 @@ def test_the_comment_says_until_when_the_link_is_valid(
     first_line = values_text(job, link, None, NOON).partition("\n")[0]
 
     assert first_line == f"# Static export of docs.example.com, job se_1.{expiry}"
+
+
+def test_what_is_unknown_is_left_out() -> None:
+    link = BundleLink(url="https://s.example.com/b")
+
+    text = values_text(Job(mode="collect", job_id="se_1"), link, None, NOON)
+
+    assert text.partition("\n")[0] == "# Static export, job se_1."
+    assert yaml.safe_load(text) == {"staticExport": {"enabled": True, "bundleUrl": link.url}}

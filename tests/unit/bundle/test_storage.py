@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from docs_platform_action.bundle.storage import request_bundle, validator_of
+from docs_platform_action.bundle.storage import error_text, request_bundle, validator_of
 from docs_platform_action.errors import DownloadFailed
 from tests.unit.fakes import Answer, FakeTransport, RecordedEvents, context, http_client
 from tests.virtual_time import VirtualClock
@@ -51,17 +51,18 @@ def test_a_redirect_to_https_or_to_this_machine_is_followed(location: str, targe
 
 
 @pytest.mark.parametrize(
-    "location",
+    ("location", "named"),
     [
-        "",
-        "http://t.example.com/",
-        "ftp://t.example.com/",
-        "https://",
-        "https://[x/",
-        "https://t\x7f.example.com/",
+        ("", "unreadable"),
+        ("http://t.example.com/", "t.example.com"),
+        ("ftp://t.example.com/", "t.example.com"),
+        ("https://", "unreadable"),
+        ("https://[x/", "unreadable"),
+        ("https://t\x7f.example.com/", "unreadable"),
+        ("/a\tb", "unreadable"),
     ],
 )
-def test_any_other_fails_at_once_with_its_request_id(location: str) -> None:
+def test_any_other_fails_at_once_with_its_request_id(location: str, named: str) -> None:
     redirect = Answer(
         status=302,
         headers={"Location": location, "X-Amz-Request-Id": "r-1"},
@@ -73,6 +74,7 @@ def test_any_other_fails_at_once_with_its_request_id(location: str) -> None:
         fetch(transport)
 
     assert caught.value.request_id == "r-1"
+    assert named in caught.value.summary
     assert "302" in caught.value.summary
     assert "Moved" in caught.value.details[0]
     assert len(transport.requests) == 1
@@ -95,6 +97,23 @@ def test_the_signature_of_a_redirects_target_is_hidden_from_then_on() -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"<Error><Code>Slow</Code><Message>Later</Message></Error>", "503 (Slow: Later)"),
+        (b"<Error><Message>Later</Message></Error>", "503 (Later)"),
+        (b"<Error><Code></Code></Error>", "503"),
+        (b"\xff", "503"),
+    ],
+)
+def test_an_error_is_its_status_with_what_the_storage_says(body: bytes, text: str) -> None:
+    client = http_client(FakeTransport(Answer(status=503, body=body)))
+    parts = context(VirtualClock(), RecordedEvents(), client=client)
+
+    with request_bundle(LINK, {}, parts, within_seconds=60) as (response, _address):
+        assert error_text(response) == text
+
+
+@pytest.mark.parametrize(
     ("headers", "validator"),
     [
         ({"ETag": '"a"'}, '"a"'),
@@ -103,6 +122,7 @@ def test_the_signature_of_a_redirects_target_is_hidden_from_then_on() -> None:
         ({"Last-Modified": RECENT, "Date": NOW}, RECENT),
         ({"Last-Modified": NOW, "Date": NOW}, None),
         ({"Last-Modified": "yesterday", "Date": NOW}, None),
+        ({"Last-Modified": RECENT}, None),
         ({}, None),
     ],
 )

@@ -42,6 +42,15 @@ def rest(at: int = 100_000, *, span: str | None = None, etag: str = '"a"') -> An
     )
 
 
+def of_unknown_length(answer: Answer) -> Answer:
+    headers = {name: value for name, value in answer.headers.items() if name != "Content-Length"}
+    return replace(answer, headers=headers)
+
+
+def compressed(answer: Answer) -> Answer:
+    return replace(answer, headers={**answer.headers, "Content-Encoding": "gzip"})
+
+
 def dated(answer: Answer) -> Answer:
     """Return a response with a date in place of an ETag."""
     return replace(answer, headers={**answer.headers, "ETag": "", **MODIFIED})
@@ -63,6 +72,7 @@ class Download:
         *answers: Answer,
         tolerance: float = 60.0,
         links: Callable[[int], str] = lambda _number: LINK,
+        proxy: str | None = None,
     ) -> None:
         self.clock = VirtualClock()
         self.events = RecordedEvents()
@@ -75,7 +85,8 @@ class Download:
             return BundleLink(url=links(self.links))
 
         api = SimpleNamespace(make_link=make_link, outage_tolerance_seconds=tolerance)
-        client = http_client(self.storage, clock=self.clock)
+        proxies = {"https": proxy} if proxy is not None else {}
+        client = http_client(self.storage, clock=self.clock, proxies=proxies)
         parts = context(self.clock, self.events, client=client, api=api)
         self.stream = BundleStream(self.job, parts)
 
@@ -89,10 +100,21 @@ def _half_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 RESUMED: Final = "bytes=100000-"
+PART: Final = of_unknown_length(rest(span=f"bytes 100000-149999/{SIZE}"))
 COMPLETE: Final[dict[str, tuple[list[Answer], list[str | None]]]] = {
     "at once": ([whole()], [None]),
-    "of unknown length": ([Answer(headers={"ETag": '"a"'}, body=BUNDLE)], [None]),
+    "of unknown length": ([of_unknown_length(whole())], [None]),
+    "of unknown length, and cut": ([of_unknown_length(half()), rest()], [None, RESUMED]),
+    "compressed": ([compressed(half()), compressed(rest())], [None, RESUMED]),
     "cut": ([half(), rest()], [None, RESUMED]),
+    "cut, and resumed without the size": (
+        [half(), rest(span=f"bytes 100000-{SIZE - 1}/*")],
+        [None, RESUMED],
+    ),
+    "cut, and resumed with a part": (
+        [half(), replace(PART, body=BUNDLE[100_000:150_000]), rest(150_000)],
+        [None, RESUMED, "bytes=150000-"],
+    ),
     "cut, and not reached": ([half(), LOST, rest()], [None, RESUMED, RESUMED]),
     "cut, and expired": ([half(), refused(403), rest()], [None, RESUMED, RESUMED]),
 }
@@ -111,6 +133,60 @@ def test_these_requests_lead_to_the_whole_bundle(
     assert download.sent("Range") == ranges
 
 
+@pytest.mark.parametrize("size", [1, 1000, 10 * SIZE])
+def test_reads_of_any_size_return_the_bytes_in_order(size: int) -> None:
+    stream = Download(half(1000), rest(1000)).stream
+
+    starts = [stream.peek(), stream.peek()]
+    chunks = iter(lambda: stream.read(size), b"")
+
+    assert starts == [BUNDLE[:512], BUNDLE[:512]]
+    assert b"".join(chunks) == BUNDLE
+
+
+def test_a_connection_is_closed_before_the_next_attempt_and_with_the_stream() -> None:
+    download = Download(half(), rest())
+
+    download.stream.drain()
+    first, second = (request.exchange for request in download.storage.requests)
+    assert first.is_over
+    assert not second.is_over
+    download.stream.close()
+    assert second.is_over
+
+
+def test_each_response_and_the_progress_are_announced() -> None:
+    download = Download(half(), refused(503, **{"X-Request-Id": "r-1"}), rest())
+
+    download.stream.drain()
+
+    address = "https://s.example.com/b"
+    assert download.events.of("storage_responded") == [
+        (address, 200, None, None),
+        (address, 503, RESUMED, "r-1"),
+        (address, 206, RESUMED, None),
+    ]
+    assert download.events.of("download_progressed") == [(100_000, SIZE), (SIZE, SIZE)]
+
+
+@pytest.mark.parametrize(
+    ("first", "progress"),
+    [
+        (LOST, ""),
+        (half(), ", after 97.7 KiB of 200.0 KiB"),
+        (of_unknown_length(half()), ", after 97.7 KiB"),
+    ],
+    ids=["nothing", "a part", "a part of an unknown size"],
+)
+def test_an_interruption_is_announced_with_what_was_received(first: Answer, progress: str) -> None:
+    download = Download(first, rest() if progress else whole())
+
+    download.stream.drain()
+
+    message = download.events.of("retrying")[0][1]
+    assert message.partition(" complete")[2] == progress
+
+
 @pytest.mark.parametrize(
     ("answers", "validator"),
     [([half(), rest()], '"a"'), ([dated(half()), dated(rest())], MODIFIED["Last-Modified"])],
@@ -126,35 +202,46 @@ def test_the_rest_is_requested_only_of_the_same_bundle(
     assert download.sent("If-Range") == [None, validator]
 
 
-NOT_RESUMED: Final[dict[str, list[Answer]]] = {
-    "all of it": [half(), whole()],
-    "all of another bundle": [half(), whole(etag='"b"')],
-    "the rest of another bundle": [half(), rest(etag='"b"')],
-    "another part": [half(), rest(span=f"bytes 0-{SIZE - 1}/{SIZE}")],
-    "another size": [half(), rest(span=f"bytes 100000-{SIZE}/{SIZE + 1}")],
-    "no range": [half(), Answer(status=206, headers={"ETag": '"a"'})],
-    "416": [half(), refused(416)],
-    "451": [half(), refused(451)],
-    "no validator": [half(etag="")],
-    "a new link to another address": [half(), refused(403)],
+NOT_THE_REST: Final = "something else"
+NOT_RESUMED: Final[dict[str, tuple[list[Answer], str]]] = {
+    "all of it": ([half(), whole()], "does not resume"),
+    "all of another bundle": ([half(), whole(etag='"b"')], "replaced"),
+    "the rest of another bundle": ([half(), rest(etag='"b"')], NOT_THE_REST),
+    "the rest, compressed": ([half(), compressed(rest())], NOT_THE_REST),
+    "the rest without a validator": ([half(), rest(etag="")], NOT_THE_REST),
+    "another part": ([half(), rest(span=f"bytes 0-{SIZE - 1}/{SIZE}")], NOT_THE_REST),
+    "another size": ([half(), rest(span=f"bytes 100000-{SIZE}/{SIZE + 1}")], NOT_THE_REST),
+    "an unknown size": (
+        [of_unknown_length(half()), rest(span=f"bytes 100000-{SIZE - 1}/*")],
+        NOT_THE_REST,
+    ),
+    "no range": ([half(), Answer(status=206, headers={"ETag": '"a"'})], NOT_THE_REST),
+    "416": ([half(), refused(416)], "refuses"),
+    "451": ([half(), refused(451)], "refuses"),
+    "no validator": ([half(etag="")], "ETag"),
+    "compressed on the fly": ([compressed(of_unknown_length(half()))], "ETag"),
+    "a new link to another address": ([half(), refused(403)], "another address"),
 }
 
 
-@pytest.mark.parametrize("answers", NOT_RESUMED.values(), ids=NOT_RESUMED)
+@pytest.mark.parametrize(("answers", "reason"), NOT_RESUMED.values(), ids=NOT_RESUMED)
 def test_what_may_not_be_the_rest_of_the_same_bundle_is_not_added_to_it(
-    answers: list[Answer],
+    answers: list[Answer], reason: str
 ) -> None:
     download = Download(*answers, rest(), links=lambda _number: "https://other.example.com/b")
 
-    with pytest.raises(ResumeError):
+    with pytest.raises(ResumeError) as caught:
         download.stream.drain()
 
+    assert reason in caught.value.reason
     assert len(download.sent("Range")) == len(answers)
 
 
 FAILURES: Final[dict[str, tuple[list[Answer], int, float]]] = {
     "more than announced": ([Answer(headers={"Content-Length": "10"}, body=BUNDLE)], 1, 1),
+    "451": ([refused(451)], 1, 1),
     "503": ([refused(503)], 9, 62),
+    "no bundle": ([Answer(body=b"<html>")], 9, 62),
     "no rest": ([half(50_000), LOST], 9, 62),
     "a long pause": ([refused(503, **{"Retry-After": "40"})], 3, 63),
 }
@@ -184,8 +271,31 @@ def test_a_rejected_link_is_replaced_before_each_attempt_and_the_job_has_the_las
     assert download.events.names.count("link_made") == 2
 
 
-def test_an_outage_is_announced_once_and_ends_with_enough_progress() -> None:
-    download = Download(half(70_000), LOST, LOST, rest(70_000))
+@pytest.mark.parametrize(
+    ("is_reached", "proxy", "cause"),
+    [
+        (True, None, "overloaded"),
+        (False, None, "network blocks"),
+        (False, "http://proxy.example.com:3128", "proxy"),
+    ],
+)
+def test_the_cause_of_an_outage_depends_on_how_far_the_requests_came(
+    is_reached: bool, proxy: str | None, cause: str
+) -> None:
+    download = Download(LOST, proxy=proxy)
+    download.storage.is_reached = is_reached
+
+    with pytest.raises(DownloadFailed) as caught:
+        download.stream.drain()
+
+    assert cause in caught.value.cause
+
+
+@pytest.mark.parametrize("received", [70_000, SIZE - 1])
+def test_an_outage_is_announced_once_and_ends_with_enough_progress_or_all_of_the_bundle(
+    received: int,
+) -> None:
+    download = Download(half(received), LOST, LOST, rest(received))
 
     download.stream.drain()
 
@@ -197,7 +307,7 @@ def test_an_outage_is_announced_once_and_ends_with_enough_progress() -> None:
 @pytest.mark.parametrize(
     ("piece", "outcome", "ranges"),
     [
-        (70_000, nullcontext(), [None, "bytes=70000-", "bytes=140000-"]),
+        (66_000, nullcontext(), [None, "bytes=66000-", "bytes=132000-", "bytes=198000-"]),
         (1000, pytest.raises(DownloadFailed), [None, "bytes=1000-", "bytes=2000-"]),
     ],
 )
