@@ -1,5 +1,7 @@
 """Requests carry the key to one address alone, and a response is read as JSON without the key."""
 
+import json
+
 import pytest
 
 from docs_platform_action.http.api_client import MAX_RESPONSE_BYTES, ApiClient, ApiResponse
@@ -96,6 +98,13 @@ def test_the_key_is_hidden_in_a_body_but_not_in_a_field_that_is_used_as_it_is() 
     }
 
 
+@pytest.mark.parametrize("body", [[7], "x", None, {"bundleUrl": 7}, {"bundleUrl": "https://[x"}])
+def test_a_body_of_any_other_form_is_read_as_it_is(body: object) -> None:
+    answer = Answer(body=json.dumps(body).encode())
+
+    assert exchange(FakeTransport(answer)).body == body
+
+
 def test_a_short_key_stays_in_a_body_because_it_may_be_part_of_a_word() -> None:
     found = exchange(FakeTransport(Answer(body=b'{"status": "completed"}')), key="complet")
 
@@ -123,3 +132,12 @@ def test_a_web_page_is_recognized(content: bytes, content_type: str, expected: b
     answer = Answer(body=content, headers={"Content-Type": content_type})
 
     assert exchange(FakeTransport(answer)).is_web_page == expected
+
+
+def test_the_text_of_an_error_response_is_quoted_if_there_is_any() -> None:
+    client = ApiClient(http_client(FakeTransport()), base_url=BASE_URL, key=ADMIN_KEY)
+
+    (sentence,) = client.quote("no room")
+    assert '"no room"' in sentence
+    assert client.quote("") == ()
+    assert client.quote(None) == ()

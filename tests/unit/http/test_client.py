@@ -96,6 +96,17 @@ def test_the_length_of_a_response_is_the_announced_one_and_gzip_or_deflate_is_un
     assert read(body, headers) == (len(body), content)
 
 
+def test_no_more_is_received_than_is_read() -> None:
+    client = http_client(FakeTransport(Answer(body=BODY)))
+
+    with client.send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}) as response:
+        start = response.read(1)
+        rest = b"".join(response.pieces)
+
+    assert start + rest == BODY
+    assert rest
+
+
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 def test_no_more_is_decompressed_than_is_read(coding: str) -> None:
     bomb = bytes(64 * 1024**2)
