@@ -6,7 +6,12 @@ from typing import Final
 import pytest
 import trustme
 
-from docs_platform_action.http.trust import UnusableServerError, check_proxy, create_ssl_context
+from docs_platform_action.http.trust import (
+    UnusableServerError,
+    check_proxy,
+    create_ssl_context,
+    untrusted_certificate,
+)
 
 PROXIES: Final = (
     "http://proxy.example.com",
@@ -66,6 +71,38 @@ def test_any_other_address_is_refused_and_not_shown(address: str) -> None:
     assert "s3" not in shown
     assert "cr3t" not in shown
     assert ("SOCKS" in shown) == (address in SOCKS_PROXIES)
+
+
+def untrusted(code: int) -> ssl.SSLCertVerificationError:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_code = code
+    error.verify_message = "reason."
+    return error
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        (9, "expired"),
+        (10, "expired"),
+        (62, "another host"),
+        (64, "another host"),
+        (18, "authority"),
+    ],
+)
+def test_a_certificate_that_is_not_trusted_has_one_of_three_causes(code: int, word: str) -> None:
+    error = untrusted_certificate(untrusted(code), is_proxy_error=False)
+
+    assert word in error.cause
+    assert error.details == ("TLS reported: reason.",)
+
+
+def test_the_certificate_of_another_host_is_a_reason_to_correct_the_right_address() -> None:
+    of_server = untrusted_certificate(untrusted(62), is_proxy_error=False)
+    of_proxy = untrusted_certificate(untrusted(62), is_proxy_error=True)
+
+    assert "{address}" in of_server.remedy
+    assert "the proxy's address" in of_proxy.remedy
 
 
 def test_an_authority_is_trusted_beside_the_public_ones_and_verified_as_on_every_python() -> None:
