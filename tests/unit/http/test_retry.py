@@ -96,6 +96,7 @@ def test_pauses_are_random_below_a_ceiling_that_doubles_up_to_a_limit() -> None:
         (" 7 ", "", 7),
         ("Mon, 04 May 2026 12:00:30 GMT", "", 30),
         ("Mon, 04 May 2026 11:00:00 GMT", "", 0),
+        ("Mon, 04 May 2026 14:00:30 +0200", "", 30),
         # the server's own clock counts
         ("Mon, 04 May 2026 09:00:20 -0000", "Mon, 04 May 2026 09:00:00 GMT", 20),
         ("", "", None),

@@ -41,7 +41,9 @@ NOT_PROXIES: Final = (
     "proxy/path",
     "http://proxy:3128#",
     "http://proxy:3128\\@other",
+    "http://proxy:3128\\path",
     "http://robot:s3/cr3t@proxy:3128",
+    "http://robot:31/cr3t@proxy:3128",
     "http://robot:s3#cr3t@proxy:3128",
 )
 SOCKS_PROXIES: Final = (
