@@ -4,6 +4,7 @@ import errno
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -29,10 +30,9 @@ def test_only_root_gives_files_away_and_only_to_others(
     folder: int,
     expected: tuple[int, int] | None,
 ) -> None:
+    status = os.stat_result((0, 0, 0, 0, folder, 7, 0, 0, 0, 0))
     monkeypatch.setattr(os, "geteuid", lambda: process)
-    monkeypatch.setattr(
-        Path, "stat", lambda _path: os.stat_result((0, 0, 0, 0, folder, 7, 0, 0, 0, 0))
-    )
+    monkeypatch.setattr(Path, "stat", lambda _path: status)
 
     owner = owner_of(tmp_path)
 
@@ -42,19 +42,16 @@ def test_only_root_gives_files_away_and_only_to_others(
 def test_a_link_is_not_followed_but_a_descriptor_is_its_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    called: list[tuple[object, ...]] = []
-    monkeypatch.setattr(
-        os,
-        "chown",
-        lambda path, uid, gid, *, dir_fd, follow_symlinks: called.append(
-            (path, uid, gid, dir_fd, follow_symlinks)
-        ),
-    )
+    chown = Mock()
+    monkeypatch.setattr(os, "chown", chown)
 
     Owner(5, 6).chown(tmp_path, dir_fd=3)
     Owner(5, 6).chown(9)
 
-    assert called == [(tmp_path, 5, 6, 3, False), (9, 5, 6, None, True)]
+    assert chown.mock_calls == [
+        call(tmp_path, 5, 6, dir_fd=3, follow_symlinks=False),
+        call(9, 5, 6, dir_fd=None, follow_symlinks=True),
+    ]
 
 
 @pytest.mark.parametrize("number", UNSUPPORTED)
@@ -69,3 +66,15 @@ def test_a_file_system_without_owners_and_modes_is_fine_and_known(
     set_mode(tmp_path, 0o600)
 
     assert owner.chown_error == "reason"
+
+
+def test_any_other_error_of_an_owner_or_a_mode_is_raised(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "chown", failing(errno.EIO))
+    monkeypatch.setattr(os, "chmod", failing(errno.EIO))
+
+    with pytest.raises(OSError, match="reason"):
+        Owner(5, 6).chown(tmp_path)
+    with pytest.raises(OSError, match="reason"):
+        set_mode(tmp_path, 0o600)

@@ -71,6 +71,14 @@ def test_work_that_ends_returns_no_signal_and_its_error_is_raised(
         handler.run(FakeWork(fail))
 
 
+def test_a_signal_before_the_work_is_returned_without_it(handler: SignalHandler) -> None:
+    done: list[str] = []
+    receive(signal.SIGTERM)
+
+    assert handler.run(FakeWork(lambda: done.append("work"))) is signal.SIGTERM
+    assert not done
+
+
 def test_ticks_come_while_the_work_runs(handler: SignalHandler) -> None:
     ticked = threading.Event()
 
@@ -88,7 +96,12 @@ def test_a_signal_stops_work_that_then_ends_by_itself(
     handler: SignalHandler, number: signal.Signals
 ) -> None:
     stopped = threading.Event()
-    work = FakeWork(lambda: (receive(number), assert_soon(stopped))[0], on_stop=stopped.set)
+
+    def run() -> None:
+        receive(number)
+        assert_soon(stopped)
+
+    work = FakeWork(run, on_stop=stopped.set)
 
     assert handler.run(work) is number
     assert work.asked == ["stop"]
@@ -99,10 +112,12 @@ def test_work_that_does_not_stop_is_aborted_and_if_it_is_blocked_abandoned(
     handler: SignalHandler, is_blocked: bool
 ) -> None:
     aborted = threading.Event()
-    work = FakeWork(
-        lambda: (receive(signal.SIGINT), assert_soon(aborted))[0],
-        on_abort=nothing if is_blocked else aborted.set,
-    )
+
+    def run() -> None:
+        receive(signal.SIGINT)
+        assert_soon(aborted)
+
+    work = FakeWork(run, on_abort=nothing if is_blocked else aborted.set)
 
     assert handler.run(work) is signal.SIGINT
     assert work.asked == ["stop", "abort"]
@@ -110,7 +125,8 @@ def test_work_that_does_not_stop_is_aborted_and_if_it_is_blocked_abandoned(
 
 
 def test_a_signal_ends_a_run_whose_tick_is_blocked(handler: SignalHandler) -> None:
-    ticking, never = threading.Event(), threading.Event()
+    ticking = threading.Event()
+    never = threading.Event()
 
     def tick() -> None:
         ticking.set()
@@ -130,9 +146,8 @@ class TestFinish:
         self, handler: SignalHandler, monkeypatch: pytest.MonkeyPatch, has_threads: bool
     ) -> None:
         if not has_threads:
-            monkeypatch.setattr(
-                threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread"))
-            )
+            no_threads = Mock(side_effect=RuntimeError("can't start new thread"))
+            monkeypatch.setattr(threading.Thread, "start", no_threads)
 
         def fail() -> None:
             raise LookupError("lost")
@@ -144,14 +159,16 @@ class TestFinish:
             handler.finish(fail, grace_seconds=0.0)
 
     def test_after_a_signal_a_write_gets_its_grace(self, handler: SignalHandler) -> None:
-        blocked, done = threading.Event(), threading.Event()
+        blocked = threading.Event()
+        done = threading.Event()
         receive(signal.SIGTERM)
 
         given_up = handler.finish(lambda: assert_soon(blocked), grace_seconds=0.0)
 
         assert given_up == signal.SIGTERM
         assert handler.finish(done.set, grace_seconds=60.0) is None
-        assert (handler.received, done.is_set()) == (signal.SIGTERM, True)
+        assert handler.received is signal.SIGTERM
+        assert done.is_set()
         blocked.set()
 
     def test_a_signal_ends_the_wait_for_a_write_that_blocks(self, handler: SignalHandler) -> None:

@@ -1,13 +1,13 @@
-"""An error of the transport says whose it is and whether the request may have been processed, without its own text.
+"""An error of the transport says whose it is and whether the request may have been processed.
 
-The catalog of errors in `tests/wording` shows the same table, `ERRORS`.
+It never shows its own text. The catalog of errors in `tests/wording` uses the same table, `ERRORS`.
 """
 
 import errno
 import http.client
 import socket
 import ssl
-from collections.abc import Set
+from collections.abc import Callable, Set
 from typing import Any, Final
 
 import pytest
@@ -15,7 +15,8 @@ import requests
 from requests.exceptions import ProxyError
 from urllib3.exceptions import ConnectTimeoutError, ProtocolError
 
-from docs_platform_action.http.faults import NetworkError, translated
+from docs_platform_action.http.faults import NetworkError, request_id_of, translated
+from docs_platform_action.http.trust import UnusableServerError
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import HOST
 
@@ -38,7 +39,8 @@ UNKNOWN: Final = {"is_unresolved", "is_unknown_host"}
 LOST: Final = {"maybe_processed"}
 PROXY: Final = {"is_proxy_error"}
 
-# the error, the state of its exchange (whether the request was sent, and through a proxy), and the flags of the `NetworkError`
+# the error, the state of its exchange (whether the request was sent, and through a proxy), and the
+# flags of the `NetworkError`
 ERRORS: Final[dict[str, tuple[Exception, str, Set[str]]]] = {
     "Refused": (wrapped(ConnectionRefusedError()), "", set()),
     "A name that does not exist": (wrapped(socket.gaierror(socket.EAI_NONAME, "x")), "", UNKNOWN),
@@ -122,12 +124,43 @@ def message_of(name: str) -> str:
 def test_an_error_of_the_transport_says_whose_it_is_and_whether_the_request_was_sent(
     name: str,
 ) -> None:
-    fault, flags = fault_of(name), ERRORS[name][2]
-    remedy = (fault.advice_for("`base-url`") or {"remedy": ""})["remedy"]
+    fault = fault_of(name)
+    _, _, flags = ERRORS[name]
+    is_about_proxy = "is_proxy_error" in flags
+    advice = fault.advice_for("`base-url`")
+    remedy = advice["remedy"] if advice is not None else ""
 
     assert {flag for flag, value in vars(fault).items() if value is True} == flags
-    assert (
-        ("proxy" in fault.message.lower()) == ("NO_PROXY" in remedy) == ("is_proxy_error" in flags)
-    )
+    assert ("proxy" in fault.message.lower()) == is_about_proxy
+    assert ("NO_PROXY" in remedy) == is_about_proxy
     assert ("`base-url`" in remedy) == (flags == {"is_without_tls"})
     assert ADMIN_KEY not in fault.message
+
+
+@pytest.mark.parametrize(
+    ("wrap", "owner"), [(wrapped, "of {server}"), (by_proxy, "of the proxy for {server}")]
+)
+def test_a_certificate_that_is_not_trusted_makes_its_server_or_proxy_unusable(
+    wrap: Callable[[Exception], Exception], owner: str
+) -> None:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_code = 20
+    error.verify_message = "unable to get local issuer certificate"
+
+    fault = translated(wrap(error), HOST, through_proxy=True, maybe_processed=False)
+
+    assert isinstance(fault, UnusableServerError)
+    assert fault.summary == f"the certificate {owner} is not trusted"
+
+
+def test_an_error_that_is_not_of_the_transport_stays_as_it_is() -> None:
+    error = KeyError("x")
+
+    assert translated(error, HOST, through_proxy=False, maybe_processed=True) is error
+
+
+def test_the_first_header_with_an_id_names_the_request() -> None:
+    headers = {"X-Request-Id": "", "Request-Id": "r-1", "X-Amzn-RequestId": "r-2"}
+
+    assert request_id_of(headers) == "r-1"
+    assert request_id_of({"X-Request-Id": ""}) is None

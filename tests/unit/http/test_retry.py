@@ -1,4 +1,7 @@
-"""Whether, when and for how long an operation is retried, and `Retry-After`. `tests/scenarios/test_many.py` shows the pace."""
+"""Whether, when and for how long an operation is retried, and `Retry-After`.
+
+`tests/scenarios/test_many.py` shows the pace.
+"""
 
 import itertools
 import math
@@ -23,13 +26,16 @@ def retry(**changes: Any) -> Retry:
 def attempts(state: Retry, error: TransientError, seconds: float) -> list[float]:
     """Return when an operation is attempted that always fails; each attempt takes this long."""
     begun: list[float] = []
-    pauses = backoff_pauses(lambda ceiling: ceiling / 2)
-    while True:
-        begun.append(max(state.begins_at(), begun[-1] + seconds if begun else 0.0))
+    now = 0.0
+    for pause_seconds in backoff_pauses(lambda ceiling: ceiling / 2):
+        began_at = max(state.begins_at(), now)
+        begun.append(began_at)
+        now = began_at + seconds
         try:
-            state = state.increment(error, begun[-1] + seconds, pause_seconds=next(pauses))
+            state = state.increment(error, now, pause_seconds=pause_seconds)
         except TransientError:
-            return begun
+            break
+    return begun
 
 
 @pytest.mark.parametrize(
@@ -61,7 +67,9 @@ def test_attempts_end_with_one_at_the_end(
 
 
 def test_an_attempt_is_held_but_not_longer_than_is_tolerated() -> None:
-    assert [retry().begins_at(held_until) for held_until in (90.0, 107.0, 500.0)] == [100, 107, 120]
+    assert retry().begins_at(90.0) == 100
+    assert retry().begins_at(107.0) == 107
+    assert retry().begins_at(500.0) == 120
     assert retry(deadline=104.0).begins_at(107.0) == 104
     assert retry(failing_since=85.0).begins_at(107.0) == 105
 
@@ -69,20 +77,17 @@ def test_an_attempt_is_held_but_not_longer_than_is_tolerated() -> None:
 def test_an_attempt_may_take_what_remains_if_another_one_may_follow() -> None:
     assert retry().attempt_seconds(100) == math.inf
     assert retry(failing_since=90.0, is_idempotent=False).attempt_seconds(100) == math.inf
-    assert [retry(failing_since=since).attempt_seconds(100) for since in (90.0, 80.1, 80.0)] == [
-        10,
-        2,
-        10,
-    ]
+    assert retry(failing_since=90.0).attempt_seconds(100) == 10
+    assert retry(failing_since=80.1).attempt_seconds(100) == 2
+    assert retry(failing_since=80.0).attempt_seconds(100) == 10
 
 
 def test_pauses_are_random_below_a_ceiling_that_doubles_up_to_a_limit() -> None:
     ceilings = [1, 2, 4, 8, 16, 30, 30]
 
     assert [*itertools.islice(backoff_pauses(lambda ceiling: ceiling), 7)] == ceilings
-    assert all(
-        0 <= pause < ceiling for pause, ceiling in zip(backoff_pauses(), ceilings, strict=False)
-    )
+    for ceiling, pause in zip(ceilings, backoff_pauses(), strict=False):
+        assert 0 <= pause < ceiling
 
 
 @pytest.mark.parametrize(
@@ -91,24 +96,17 @@ def test_pauses_are_random_below_a_ceiling_that_doubles_up_to_a_limit() -> None:
         (" 7 ", "", 7),
         ("Mon, 04 May 2026 12:00:30 GMT", "", 30),
         ("Mon, 04 May 2026 11:00:00 GMT", "", 0),
-        (
-            "Mon, 04 May 2026 09:00:20 -0000",
-            "Mon, 04 May 2026 09:00:00 GMT",
-            20,
-        ),  # the server's own clock counts
-        *(
-            (text, "", None)
-            for text in (
-                "",
-                "-1",
-                "1.5",
-                "soon",
-                "1e3",
-                "٣",
-                "9999999999",
-                "Mon, 99 May 2026 12:00:30 GMT",
-            )
-        ),
+        ("Mon, 04 May 2026 14:00:30 +0200", "", 30),
+        # the server's own clock counts
+        ("Mon, 04 May 2026 09:00:20 -0000", "Mon, 04 May 2026 09:00:00 GMT", 20),
+        ("", "", None),
+        ("-1", "", None),
+        ("1.5", "", None),
+        ("soon", "", None),
+        ("1e3", "", None),
+        ("٣", "", None),
+        ("9999999999", "", None),
+        ("Mon, 99 May 2026 12:00:30 GMT", "", None),
     ],
 )
 def test_the_two_forms_of_retry_after_are_read_and_nothing_else(

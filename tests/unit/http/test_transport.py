@@ -1,4 +1,7 @@
-"""An exchange can be given up at any stage: its caller goes on, and its thread sends nothing any more."""
+"""An exchange can be given up at any stage.
+
+Its caller goes on, and its thread sends nothing any more.
+"""
 
 import base64
 import io
@@ -38,9 +41,16 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mock]:
 
 def join() -> None:
     """Wait until the exchanges have ended."""
-    for thread in [thread for thread in threading.enumerate() if thread.name == "exchange"]:
-        thread.join(60)
-        assert not thread.is_alive()
+    for thread in threading.enumerate():
+        if thread.name == "exchange":
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def sent_through(connection: Mock) -> bytes:
+    """Return the start of what was sent: the first request's line and headers."""
+    sent: bytes = connection.sendall.call_args_list[0].args[0]
+    return sent
 
 
 def fetch(
@@ -51,9 +61,9 @@ def fetch(
     seconds: float = 60.0,
 ) -> bytes:
     """Return the body of the response."""
-    client = http_client(
-        Transport(create_ssl_context(None)), clock=clock, proxies={"https": proxy} if proxy else {}
-    )
+    transport = Transport(create_ssl_context(None))
+    proxies = {"https": proxy} if proxy is not None else {}
+    client = http_client(transport, clock=clock, proxies=proxies)
     request = Request(method="GET", url=f"{scheme}://{HOST}{TARGET}")
     with client.send(request, Timeouts().within(seconds), headers={}) as response:
         return b"".join(response.pieces)
@@ -64,10 +74,8 @@ def test_a_request_is_sent_byte_for_byte_and_its_body_arrives_in_order(connectio
     connection.reply = b"HTTP/1.1 200 OK\r\n\r\n" + body
 
     assert fetch() == body
-    assert (
-        connection.sendall.call_args_list[0]
-        .args[0]
-        .startswith(f"GET {TARGET} HTTP/1.1\r\nHost: {HOST}\r\n".encode())
+    assert sent_through(connection).startswith(
+        f"GET {TARGET} HTTP/1.1\r\nHost: {HOST}\r\n".encode()
     )
 
 
@@ -87,7 +95,7 @@ def test_a_proxy_gets_the_credentials_of_its_address_in_its_own_bytes(
         fetch("https", proxy=f"http://{user}@proxy.example.com:3128")
 
     header = b"\r\nProxy-Authorization: Basic " + base64.b64encode(credentials) + b"\r\n"
-    assert header in connection.sendall.call_args_list[0].args[0]
+    assert header in sent_through(connection)
 
 
 def test_a_request_whose_time_is_up_while_it_connects_is_not_sent(connection: Mock) -> None:
@@ -99,15 +107,16 @@ def test_a_request_whose_time_is_up_while_it_connects_is_not_sent(connection: Mo
     is_given_up.set()
     join()
 
-    assert (caught.value.maybe_processed, connection.sendall.called) == (False, False)
+    assert not caught.value.maybe_processed
+    assert not connection.sendall.called
 
 
 def test_only_the_wait_for_the_server_uses_up_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, transport = VirtualClock(), FakeTransport()
+    clock = VirtualClock()
     monkeypatch.setattr(clock, "wait_for", lambda *_: clock.advance(20))
-    with http_client(transport, clock=clock).send(
-        Request(method="GET", url=BASE_URL), Timeouts(), headers={}
-    ):
+    transport = FakeTransport()
+    client = http_client(transport, clock=clock)
+    with client.send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}):
         exchange = transport.requests[0].exchange
 
     exchange.take()
