@@ -89,6 +89,15 @@ class _Bar(NamedTuple):
     seconds: float
 
     @property
+    def began_at(self) -> float:
+        return self.phase.began_at
+
+    @property
+    def ended_at(self) -> float:
+        """When the phase ended, or the end of the run."""
+        return self.began_at + self.seconds
+
+    @property
     def label(self) -> str:
         """The site as the name of a section, which cannot have a colon."""
         return shortened(re.sub(r"[^\w.-]+", " ", self.job.domain or ""), _MAX_LABEL_LENGTH)
@@ -159,13 +168,13 @@ def _bars_of(job: Job, monotonic: float) -> list[_Bar]:
         if seconds > 0:
             bars.append(_Bar(job, phase, seconds))
     longest = nlargest(_MAX_BARS, bars, key=lambda bar: bar.seconds)
-    return sorted(longest, key=lambda bar: bar.phase.began_at)
+    return sorted(longest, key=lambda bar: bar.began_at)
 
 
 def _chart(bars: Sequence[_Bar], epoch: datetime) -> Iterator[str]:
     """Yield the lines of the chart. Phases are measured in seconds after `epoch`."""
-    first_at = min(bar.phase.began_at for bar in bars)
-    last_at = max(bar.phase.began_at + bar.seconds for bar in bars)
+    first_at = min(bar.began_at for bar in bars)
+    last_at = max(bar.ended_at for bar in bars)
     span_seconds = last_at - first_at
     label_length = max(len(bar.label) for bar in bars)
     left_padding = round(_LABEL_MARGIN_PIXELS + _CHARACTER_PIXELS * label_length)
@@ -190,8 +199,8 @@ def _chart(bars: Sequence[_Bar], epoch: datetime) -> Iterator[str]:
 
 def _task(bar: _Bar, bar_pixels: float, epoch: datetime) -> str:
     """Return the line of a bar, in which the name ends at the first colon."""
-    began = _iso_time(epoch, bar.phase.began_at)
-    ended = _iso_time(epoch, bar.phase.began_at + bar.seconds)
+    began = _iso_time(epoch, bar.began_at)
+    ended = _iso_time(epoch, bar.ended_at)
     name_pixels = _NAME_MARGIN_PIXELS + _CHARACTER_PIXELS * len(bar.name)
     name = bar.name if name_pixels <= bar_pixels else _NO_NAME
     return f"{name} :{bar.tag}{began}, {ended}"

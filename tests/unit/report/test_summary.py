@@ -225,6 +225,41 @@ class TestSeveral:
         assert len(alerts(read)) == 1
         assert text_of(read).count("What happened:") == 1
 
+    def test_what_differs_in_one_failure_is_shown_of_the_first_site(self) -> None:
+        first = failed("a.example", failure=Rejected("no", details=("a",), request_id="r-1"))
+        second = failed("b.example", failure=Rejected("no", details=("b",), request_id="r-2"))
+
+        read = parsed(first, second)
+
+        ((_, alert),) = alerts(read)
+        assert "All 2 sites: no. For a.example: a. Request ID r-1." in alert
+        details_of_first, details_of_second = read.iter("details")
+        assert "What happened:" not in text_of(details_of_first)
+        assert "What happened:" in text_of(details_of_second)
+
+    def test_one_failure_without_differences_is_that_of_all_sites(self) -> None:
+        read = parsed(*(failed(failure=Rejected("no", details=("a",))) for _ in range(2)), good())
+
+        ((_, alert),) = alerts(read)
+        assert "2 of 3 sites: no. a." in alert
+
+    def test_the_only_failure_is_named_and_keeps_its_request_id(self) -> None:
+        read = parsed(failed("a.example", failure=TimedOut("late", request_id="r-1")), good())
+
+        ((_, alert),) = alerts(read)
+        assert "a.example: late." in alert
+        assert alert.endswith("Request ID r-1.")
+
+    def test_a_cancel_is_an_alert_if_nothing_failed(self) -> None:
+        ((kind, alert),) = alerts(parsed(good(), cancelled("a.example"), cancelled("b.example")))
+
+        assert kind == "WARNING"
+        assert "2 of 3 sites: cancelled." in alert
+        assert "A cause." in alert
+
+    def test_without_a_failure_there_is_no_alert(self) -> None:
+        assert alerts(parsed(good(), good())) == []
+
     def test_different_failures_are_listed_and_each_is_explained_in_its_details(self) -> None:
         jobs = [failed(failure=Rejected(f"no {number}")) for number in range(3)]
 
