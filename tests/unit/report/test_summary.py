@@ -227,13 +227,13 @@ class TestSeveral:
         assert text_of(read).count("What happened:") == 1
 
     def test_what_differs_in_one_failure_is_shown_of_the_first_site(self) -> None:
-        first = failed("a.example", failure=Rejected("no", details=("a",), request_id="r-1"))
-        second = failed("b.example", failure=Rejected("no", details=("b",), request_id="r-2"))
+        first = failed("a.example", failure=Rejected("no", details=("a",)))
+        second = failed("b.example", failure=Rejected("no", details=("b",)))
 
         read = parsed(first, second)
 
         ((_, alert),) = alerts(read)
-        assert "All 2 sites: no. For a.example: a. Request ID r-1." in alert
+        assert "All 2 sites: no. For a.example: a." in alert
         details_of_first, details_of_second = read.iter("details")
         assert "What happened:" not in text_of(details_of_first)
         assert "What happened:" in text_of(details_of_second)
@@ -269,6 +269,7 @@ class TestSeveral:
 
         ((_, alert),) = alerts(read)
         assert alert.count("api.example.com") == 3
+        assert "more" not in alert
         assert "sdk.example.com" not in alert
         for block in [*read.iter("details")][:3]:
             assert "What happened:" in text_of(block)
