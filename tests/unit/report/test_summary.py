@@ -18,12 +18,23 @@ from docs_platform_action.errors import (
     ActionError,
     Cancelled,
     JobFailed,
+    NoRoom,
     Rejected,
     TimedOut,
     TooManyRemoved,
 )
-from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Delivered, Job, Phase
-from docs_platform_action.models import Archive, BundleLink, ExportJob
+from docs_platform_action.job import (
+    BUNDLE,
+    DOWNLOAD,
+    QUEUE,
+    RUN,
+    UNPACK,
+    Delivered,
+    Job,
+    Phase,
+    RoomWait,
+)
+from docs_platform_action.models import Archive, BundleLink, Deployment, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, Summary, write_summary
 from tests.commands import commands_in
@@ -35,6 +46,15 @@ URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
 LINK = BundleLink(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1))
 NOW = 5000.0
 """Noon on the monotonic clock."""
+ROOM_WAIT = RoomWait(refusal=NoRoom(status=NoRoom.BUSY), refusals=3, since=NOW - 300)
+DEPLOYMENT = Deployment(
+    id=1,
+    commit="9f8e7d6c5b4a",
+    commit_url="https://git.example.com/commit/9f8e7d6c5b4a",
+    creator="platform",
+    environment="production",
+    is_transient=False,
+)
 
 
 def summary(*jobs: Job, console: Console | None = None) -> Summary:
@@ -299,6 +319,66 @@ class TestSeveral:
         self, job: Job, result: str
     ) -> None:
         assert tables(parsed(job, good()))[0][1][1] == result
+
+    @pytest.mark.parametrize(
+        ("known", "totals"),
+        [
+            ({}, " Total: 2,824 pages."),
+            ({"page_count": None}, ""),
+            ({"failure": TooManyRemoved("x")}, ""),
+            ({"page_count": None, "room": ROOM_WAIT}, " Starts refused for lack of room: 6."),
+            ({"page_count": None, "deployed": DEPLOYMENT}, " Commit: 9f8e7d6."),
+        ],
+        ids=["pages", "none", "failed", "room", "commit"],
+    )
+    def test_the_totals_are_those_of_all_sites_that_succeeded(
+        self, known: dict[str, Any], totals: str
+    ) -> None:
+        text = text_of(parsed(good(**known), good(**known)))
+
+        assert f"The step took 4:13 and ended at 2026-05-04 12:00 UTC.{totals}\n" in text
+
+    @pytest.mark.parametrize(
+        ("job", "cells"),
+        [
+            (good(), ["1,412", "38.1\xa0MiB", "4:13", "valid until 2026-05-04 13:00 UTC (60 min)"]),
+            (good(page_count=None, archive=None, began_at=None, link=None), ["", "", "", ""]),
+            (
+                failed(failure=Rejected("the API at api.example.com returned 422")),
+                ["", "", "0:52", "rejected: the API returned 422."],
+            ),
+            (
+                failed(failure=Cancelled("cancelled", details=("Nothing was started.",))),
+                ["", "", "0:52", "cancelled: Nothing was started."],
+            ),
+        ],
+        ids=["all", "nothing", "failed", "cancelled"],
+    )
+    def test_a_row_has_what_is_known(self, job: Job, cells: list[str]) -> None:
+        # different failures, so that the alert explains none
+        others = [good(), failed(failure=TimedOut("late"))]
+
+        overview, *_ = tables(parsed(job, *others))
+
+        assert overview[1][2:] == cells
+
+    def test_a_column_of_which_nothing_is_known_is_left_out(self) -> None:
+        overview, *_ = tables(parsed(failed(), cancelled()))
+
+        assert overview[0] == ["Site", "Result", "Bundle", "Time", "Link or failure"]
+
+    def test_a_failure_that_the_alert_explains_has_no_details_without_a_job(self) -> None:
+        unknown = failed(job_id=None)
+
+        assert [*parsed(unknown, unknown).iter("details")] == []
+        assert len([*parsed(failed(), failed()).iter("details")]) == 2
+
+    def test_the_details_of_a_started_job_say_how_to_collect_it(self) -> None:
+        read = parsed(good(link=None), good(failure=TimedOut("late")))
+
+        details_of_failed, details_of_started = read.iter("details")
+        assert "with mode: collect" in text_of(details_of_started)
+        assert "with mode: collect" not in text_of(details_of_failed)
 
 
 HOSTILE = (
