@@ -12,24 +12,38 @@ MAX_FOREIGN_TEXT_LENGTH: Final = 1000
 MAX_WORD_LENGTH: Final = 60  # for what should be a word or a date
 MAX_JOINED_ERRORS: Final = 10
 
-# letters and marks without a shape (source: Unicode, Default_Ignorable_Code_Point): a key with one inside looks intact, and .NET,
-# in which the runner is written, may ignore them where it compares texts
+_MAX_NAME_LENGTH: Final = 160
+
+# Letters and marks without a shape (source: Unicode, Default_Ignorable_Code_Point). A key with one
+# inside looks intact, and .NET, in which the runner is written, may ignore them in comparisons.
 _INVISIBLE: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
+_MARKDOWN: Final = re.compile(
+    r"([\\`*_{}\[\]<>()#|~$@&!^=+]"
+    r"|:(?=//|[\w+-]+:)"  # of an address, or at the start of an emoji's name
+    r"|(?<=[wW]{3})\.)"  # of an address without a scheme
+)
+
+_ENDS_OF_SENTENCES: Final = (".", "…", "!", "?", '."', '!"', '?"')
+
 
 def clean(text: str, *, max_length: int = MAX_FOREIGN_TEXT_LENGTH) -> str:
-    """Return foreign text as one line without control, formatting, invisible or surrogate characters, and without commands.
+    """Return foreign text as one line without commands, and without characters that are not shown.
 
-    A workflow command begins with `::` at the start of a line, or with `##[` anywhere (source: actions/runner, ActionCommand.cs).
+    Control, formatting, invisible and surrogate characters are removed or replaced. A workflow
+    command begins with `::` at the start of a line, or with `##[` anywhere (source: actions/runner,
+    ActionCommand.cs).
     """
     text = shortened(text, max_length)
-    if not (
-        text.isascii() and text.isprintable()
-    ):  # most lines are, and a run writes tens of thousands of them
+    # most lines are plain, and a run writes tens of thousands of them
+    is_plain = text.isascii() and text.isprintable()
+    if not is_plain:
         text = "".join(_visible(character) for character in text)
-    return re.sub(r"##(?=\[)", "# #", re.sub(r":(?=:)", ": ", text)).rstrip()
+    text = re.sub(r":(?=:)", ": ", text)
+    text = re.sub(r"##(?=\[)", "# #", text)
+    return text.rstrip()
 
 
 def _visible(character: str) -> str:
@@ -38,30 +52,33 @@ def _visible(character: str) -> str:
         return " "
     if category in {"Cc", "Cf", "Co", "Cn"} or _INVISIBLE.match(character):
         return ""
-    return "\N{REPLACEMENT CHARACTER}" if category == "Cs" else character
+    if category == "Cs":
+        return "\N{REPLACEMENT CHARACTER}"
+    return character
 
 
 def markdown(text: str) -> str:
     """Escape text for a cell or a line of GitHub's Markdown, which shows it literally."""
-    escaped = re.sub(
-        r"([\\`*_{}\[\]<>()#|~$@&!^=+]|:(?=//|[\w+-]+:)|(?<=[wW]{3})\.)",
-        r"\\\1",
-        clean(text).strip(),
-    )
-    # GitHub links email addresses after it has removed the escapes, but not across a comment (source: cmark-gfm, autolink.c)
+    escaped = _MARKDOWN.sub(r"\\\1", clean(text).strip())
+    # GitHub links email addresses after it has removed the escapes, but not across a comment
+    # (source: cmark-gfm, autolink.c)
     escaped = re.sub(r"(?<=[A-Za-z0-9.+_-])\\@", r"\\@<!-- -->", escaped)
-    return re.sub(r"^([0-9]*)([-.])", r"\1\\\2", escaped)  # a list, or a rule
+    # a list, or a rule
+    return re.sub(r"^([0-9]*)([-.])", r"\1\\\2", escaped)
 
 
 def link_target(url: str) -> str:
     """Return a foreign URL as the target of a Markdown link, which nothing in it can end."""
-    return quote(url, safe=":/?#@!$&*+,;=%").replace(
-        "&", "&amp;"
-    )  # `&copy;` in a query is not a copyright sign
+    target = quote(url, safe=":/?#@!$&*+,;=%")
+    # `&copy;` in a query is not a copyright sign
+    return target.replace("&", "&amp;")
 
 
 def netloc_of(url: str) -> str:
-    """Return a URL's host, with its port if there is one. Raises `ValueError` for a URL that cannot be parsed."""
+    """Return a URL's host, with its port if there is one.
+
+    Raises `ValueError` for a URL that cannot be parsed.
+    """
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
@@ -73,16 +90,20 @@ def without_query(url: str) -> str:
 def format_clock(seconds: float) -> str:
     """Return a duration as `m:ss` or `h:mm:ss`."""
     minutes, rest = divmod(int(max(seconds, 0.0)), 60)
-    return (
-        f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
-    )
+    if minutes < 60:
+        return f"{minutes}:{rest:02}"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
 
 
 def format_seconds(seconds: float) -> str:
     """Return a duration in seconds, with one decimal below ten."""
     if seconds < 0.05:
         return "under 0.1 s"
-    return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f}".removesuffix(".0") + " s"
+    if seconds >= 9.95:
+        return f"{seconds:.0f} s"
+    number = f"{seconds:.1f}".removesuffix(".0")
+    return f"{number} s"
 
 
 def format_approx(seconds: float) -> str:
@@ -91,78 +112,105 @@ def format_approx(seconds: float) -> str:
         return format_seconds(seconds)
     if seconds < 90 * 60:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.0f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} days"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 86400:.0f} days"
 
 
 def format_eta(seconds: float) -> str:
-    """Return an estimate as `m:ss` or `h:mm:ss`, rounded to 5 s below a minute, to 10 s below ten, else to 1 min."""
-    step = 5 if seconds < 60 else 10 if seconds < 600 else 60
-    return format_clock(max(math.floor(seconds / step + 0.5), 1) * step)
+    """Return an estimate as `m:ss` or `h:mm:ss`.
+
+    It is rounded to 5 s below a minute, to 10 s below ten minutes, and else to a minute.
+    """
+    if seconds < 60:
+        unit = 5
+    elif seconds < 600:
+        unit = 10
+    else:
+        unit = 60
+    # `round` would round some halves down
+    units = math.floor(seconds / unit + 0.5)
+    return format_clock(max(units, 1) * unit)
 
 
 def describe_retry(error: str, budget_seconds: float, pause_seconds: float) -> str:
     """Return a temporary error and what happens next."""
-    next_attempt = f"in {format_approx(pause_seconds)}" if pause_seconds >= 0.05 else "now"
     budget = format_clock(round(budget_seconds))
+    next_attempt = "now"
+    if pause_seconds >= 0.05:
+        next_attempt = f"in {format_approx(pause_seconds)}"
     return f"{error}. Retrying for up to {budget}, next attempt {next_attempt}."
 
 
 def quoted(name: str) -> str:
     """Quote a name from outside for a message. A long one is shortened in the middle."""
-    return f"'{name}'" if len(name) <= 160 else f"'{name[:80]}…{name[-80:]}'"
+    if len(name) <= _MAX_NAME_LENGTH:
+        return f"'{name}'"
+    half = _MAX_NAME_LENGTH // 2
+    return f"'{name[:half]}…{name[-half:]}'"
 
 
 def shortened(text: str, max_length: int = MAX_WORD_LENGTH) -> str:
     """Shorten a text, at a space if one is near."""
     if len(text) <= max_length:
         return text
-    words, _, _ = text[:max_length].rpartition(" ")
-    return (words if len(words) > max_length * 0.8 else text[:max_length]) + "…"
+    cut = text[:max_length]
+    words, _, _ = cut.rpartition(" ")
+    is_space_near = len(words) > max_length * 0.8
+    return f"{words if is_space_near else cut}…"
 
 
 def join_errors(errors: Sequence[str]) -> str:
     """Join different errors into one text. Those beyond the limit are counted."""
-    errors = [*dict.fromkeys(errors)]
-    more = (
-        [f"and {len(errors) - MAX_JOINED_ERRORS} more"] if len(errors) > MAX_JOINED_ERRORS else []
-    )
-    return "; ".join([*errors[:MAX_JOINED_ERRORS], *more])
+    different = list(dict.fromkeys(errors))
+    parts = different[:MAX_JOINED_ERRORS]
+    if len(different) > MAX_JOINED_ERRORS:
+        parts.append(f"and {len(different) - MAX_JOINED_ERRORS} more")
+    return "; ".join(parts)
 
 
 def join_names(names: Iterable[str], word: str) -> str:
-    """Return names as code, such as "`one`, `two` and `three`"."""
-    *others, last = (f"`{name}`" for name in names)
-    return f"{', '.join(others)} {word} {last}" if others else last
+    """Return one or more names as code, such as "`one`, `two` and `three`"."""
+    *others, last = [f"`{name}`" for name in names]
+    if not others:
+        return last
+    return f"{', '.join(others)} {word} {last}"
+
+
+def join_nonempty(separator: str, *parts: str) -> str:
+    """Join those of the parts that are not empty."""
+    return separator.join(part for part in parts if part)
 
 
 def pluralize(count: int, noun: str) -> str:
     """Return a count with its noun, such as `1,904 files`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun}s"
 
 
 def as_sentence(text: str) -> str:
     """Return a text with a full stop, unless it or a quotation at its end has one."""
-    return text if text.endswith((".", "…", "!", "?", '."', '!"', '?"')) else f"{text}."
+    if text.endswith(_ENDS_OF_SENTENCES):
+        return text
+    return f"{text}."
 
 
 def format_time(time: datetime, today: datetime | None = None) -> str:
     """Return a time in UTC, without its date if it is `today`."""
-    return (
-        f"{time:%H:%M} UTC"
-        if today is not None and time.date() == today.date()
-        else f"{time:%Y-%m-%d %H:%M} UTC"
-    )
+    is_today = today is not None and time.date() == today.date()
+    if is_today:
+        return f"{time:%H:%M} UTC"
+    return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def format_expiry(expires: datetime, now: datetime, *, always_dated: bool = False) -> str:
     """Return until when a link is valid, and for how long from now."""
     time = format_time(expires, None if always_dated else now)
-    remaining = (expires - now).total_seconds()
-    return (
-        f"valid until {time} ({format_approx(remaining)})"
-        if remaining > 0
-        else f"expired at {time} by this runner's clock"
-    )
+    remaining_seconds = (expires - now).total_seconds()
+    if remaining_seconds <= 0:
+        return f"expired at {time} by this runner's clock"
+    return f"valid until {time} ({format_approx(remaining_seconds)})"
 
 
 def format_digest(digest: str) -> str:

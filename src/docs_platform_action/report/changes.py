@@ -1,10 +1,11 @@
 """The section of the job summary about what a publication changes."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ..models import Changes
 from ..text import pluralize
+from .markup import Markup
 
 _MAX_PATH_LENGTH: Final = 200
 _COLUMNS: Final = (
@@ -17,38 +18,58 @@ _COLUMNS: Final = (
 _LISTS: Final = (Changes.REMOVED, Changes.ADDED, Changes.TEXT_CHANGED, Changes.CHANGED)
 
 
-def changes_section(changes: Changes, show: Callable[..., str]) -> str:
-    """Return the section in Markdown. `show` makes a path harmless."""
-    none = [] if changes.is_any else ["None: every file is as published."]
-    counts = {"Pages": changes.pages, "Other files": changes.files}
-    rows = [
-        [name, *(f"{found[kind]:,}" if kind in found else "" for kind in _COLUMNS)]
-        for name, found in counts.items()
-    ]
-    table = [
-        "| | " + " | ".join(Changes.NAMES.get(kind, kind) for kind in _COLUMNS) + " |",
-        "| :--- |" + " ---: |" * len(_COLUMNS),
-    ]
-    table += [f"| {' | '.join(row)} |" for row in rows]
-    lists = [_list(changes, kind, show) for kind in _LISTS if changes.listed[kind]]
-    return "\n\n".join(
-        ["**Changes since the last publication**", *none, *changes.notes, "\n".join(table), *lists]
-    )
+def changes_section(changes: Changes, markup: Markup) -> str:
+    """Return the section in Markdown: notes, a table of the numbers, and lists of pages."""
+    return "\n\n".join(_paragraphs(changes, markup))
+
+
+def _paragraphs(changes: Changes, markup: Markup) -> Iterator[str]:
+    yield "**Changes since the last publication**"
+    if not changes.is_any:
+        yield "None: every file is as published."
+    yield from changes.notes
+    yield _table(changes)
+    for kind in _LISTS:
+        if changes.listed[kind]:
+            yield _list(changes, kind, markup)
 
 
 def short_changes(changes: Changes) -> str:
-    """Return the numbers of pages that are added, changed in their text and removed, for a cell."""
-    added, changed, removed = (
-        f"{changes.pages[kind]:,}"
-        for kind in (Changes.ADDED, Changes.TEXT_CHANGED, Changes.REMOVED)
-    )
-    return f"+{added} \\~{changed} \N{MINUS SIGN}{removed}"
+    """Return how many pages were added, removed and changed in their text, for a cell."""
+    added = changes.pages[Changes.ADDED]
+    changed = changes.pages[Changes.TEXT_CHANGED]
+    removed = changes.pages[Changes.REMOVED]
+    return f"+{added:,} \\~{changed:,} \N{MINUS SIGN}{removed:,}"
 
 
-def _list(changes: Changes, kind: str, show: Callable[..., str]) -> str:
-    count, listed = changes.pages[kind], changes.listed[kind]
-    lines = [f"- {show(path, max_length=_MAX_PATH_LENGTH)}" for path in listed]
+def _table(changes: Changes) -> str:
+    header = "| |"
+    pages = "| Pages |"
+    files = "| Other files |"
+    for kind in _COLUMNS:
+        header += f" {_name_of(kind)} |"
+        pages += f" {_cell(changes.pages, kind)} |"
+        files += f" {_cell(changes.files, kind)} |"
+    rule = "| :--- |" + " ---: |" * len(_COLUMNS)
+    return "\n".join([header, rule, pages, files])
+
+
+def _cell(counts: Mapping[str, int], kind: str) -> str:
+    # the text of other files is not compared
+    if kind not in counts:
+        return ""
+    return f"{counts[kind]:,}"
+
+
+def _list(changes: Changes, kind: str, markup: Markup) -> str:
+    count = changes.pages[kind]
+    listed = changes.listed[kind]
+    title = f"{_name_of(kind).capitalize()}: {pluralize(count, 'page')}"
+    items = [f"- {markup.literal(path, max_length=_MAX_PATH_LENGTH)}" for path in listed]
     if count > len(listed):
-        lines.append(f"- and {count - len(listed):,} more; `changes-path` lists all")
-    title = f"{Changes.NAMES.get(kind, kind).capitalize()}: {pluralize(count, 'page')}"
-    return "\n".join([f"<details><summary>{title}</summary>", "", *lines, "", "</details>"])
+        items.append(f"- and {count - len(listed):,} more; `changes-path` lists all")
+    return "\n".join([f"<details><summary>{title}</summary>", "", *items, "", "</details>"])
+
+
+def _name_of(kind: str) -> str:
+    return Changes.NAMES.get(kind, kind)

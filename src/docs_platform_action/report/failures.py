@@ -7,45 +7,101 @@ from typing import Final
 from ..errors import ActionError, Cancelled, InternalError, InvalidInput, NotFound
 from ..job import Job
 from ..models import ExportJob
-from ..text import pluralize
+from ..text import as_sentence, join_nonempty, pluralize
 from .console import Console
+from .markup import Markup
 
-MAX_DETAILED_FAILURES: Final = (
-    9  # the runner keeps ten annotations per step (source: actions/runner), and the tenth counts
-)
+# the runner keeps ten annotations per step (source: actions/runner), and the tenth counts
+MAX_DETAILED_FAILURES: Final = 9
 
 
 def annotate_failures(console: Console, jobs: Iterable[Job]) -> None:
-    """Write an annotation for each failure, with cancelled jobs last, and one that counts those beyond the limit.
+    """Write an annotation for each failure, with cancelled jobs last.
 
-    The stack trace of a bug in the action goes to the debug log, once if several jobs failed with it.
+    One more annotation counts the failures beyond the limit. The stack trace of a bug in the action
+    goes to the debug log, once if several jobs failed with it.
     """
-    failed = [(job, job.failure) for job in jobs if job.failure is not None]
-    failed.sort(key=lambda pair: isinstance(pair[1], Cancelled))
-    for error in dict.fromkeys(error for _, error in failed):
-        if isinstance(error, InternalError) and error.bug is not None:
+    failed: list[tuple[Job, ActionError]] = []
+    cancelled: list[tuple[Job, ActionError]] = []
+    for job in jobs:
+        if isinstance(job.failure, Cancelled):
+            cancelled.append((job, job.failure))
+        elif job.failure is not None:
+            failed.append((job, job.failure))
+    failures = failed + cancelled
+
+    traced: set[ActionError] = set()
+    for _, error in failures:
+        if isinstance(error, InternalError) and error.bug is not None and error not in traced:
+            traced.add(error)
             console.trace(error.bug)
-    for job, error in failed[
-        :MAX_DETAILED_FAILURES
-    ]:  # the titles have no foreign text: the runner does not mask them
-        outcome = (
-            error.failure_reason
-            if isinstance(error, Cancelled)
-            else f"{job.verdict}: {error.failure_reason}"
-        )
-        title = f"{job.kind} {outcome}"
-        console.error(failure_lines(job, error), title=title)
-    if rest := Counter(error.failure_reason for _, error in failed[MAX_DETAILED_FAILURES:]):
-        first = f"{pluralize(rest.total(), 'more export')} did not succeed"
-        counts = ", ".join(f"{count:,} {reason}" for reason, count in rest.most_common())
-        last = "The job summary and the output `results` list each of them."
-        console.error([first, f"{counts}.", last], title="More failures")
+    for job, error in failures[:MAX_DETAILED_FAILURES]:
+        console.error(failure_lines(job, error), title=_title(job, error))
+    if len(failures) > MAX_DETAILED_FAILURES:
+        counts = Counter(error.failure_reason for _, error in failures[MAX_DETAILED_FAILURES:])
+        console.error(_count_lines(counts), title="More failures")
+
+
+def _title(job: Job, error: ActionError) -> str:
+    """Return the title of an annotation. It has no foreign text, as the runner does not mask it."""
+    if isinstance(error, Cancelled):
+        return f"{job.kind} {error.failure_reason}"
+    return f"{job.kind} {job.verdict}: {error.failure_reason}"
+
+
+def _count_lines(counts: Counter[str]) -> list[str]:
+    """Return how many failures have which reason."""
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
+    return [
+        f"{pluralize(counts.total(), 'more export')} did not succeed",
+        f"{reasons}.",
+        "The job summary and the output `results` list each of them.",
+    ]
 
 
 def failure_lines(job: Job, error: ActionError) -> list[str]:
-    """Return the title of a failure, its details, the likely cause, what to do, and the request ID."""
+    """Return the title of a failure, its details, the cause, what to do, and the request ID."""
     advice = (error.cause, error.remedy, how_to_collect(job, error), request_line(error))
-    return [job.headline(error), *error.details, *filter(None, advice)]
+    lines = [job.headline(error), *error.details]
+    lines += [line for line in advice if line]
+    return lines
+
+
+def failure_paragraphs(
+    error: ActionError,
+    markup: Markup,
+    *,
+    subject: str = "",
+    collecting_hint: str = "",
+    reason: str = "",
+) -> list[str]:
+    """Return what happened, the likely cause, what to do, and the request ID, in Markdown.
+
+    What happened is about a `subject`, if one is given. `collecting_hint` and `reason` are
+    sentences that are in Markdown already.
+    """
+    happened = markup.prose(_what_happened(error, subject))
+    # each detail may be about another input
+    separator = "\n- " if isinstance(error, InvalidInput) else " "
+    for detail in error.details:
+        happened += separator + markup.prose(as_sentence(detail))
+    paragraphs = [f"**What happened:** {happened}"]
+    if error.cause:
+        paragraphs.append(f"**Likely cause:** {markup.prose(error.cause)}")
+    advice = join_nonempty(" ", markup.prose(error.remedy), collecting_hint)
+    if advice:
+        paragraphs.append(f"**What to do:** {advice}")
+    end = join_nonempty(" ", reason, markup.literal(request_line(error)))
+    if end:
+        paragraphs.append(end)
+    return paragraphs
+
+
+def _what_happened(error: ActionError, subject: str) -> str:
+    summary = as_sentence(error.summary)
+    if subject:
+        return f"{subject}: {summary}"
+    return summary[:1].upper() + summary[1:]
 
 
 def request_line(error: ActionError) -> str:
@@ -54,15 +110,26 @@ def request_line(error: ActionError) -> str:
 
 
 def how_to_collect(job: Job, error: ActionError, *, subject: str = "") -> str:
-    """Return how a later run can collect a job that continues or has completed. Empty if no run can."""
+    """Return how a later run can collect a job that continues or has completed.
+
+    Empty if no run can.
+    """
     if job.job_id is None or isinstance(error, InvalidInput | NotFound):
         return ""
-    subject, collecting = subject or f"Job {job.job_id}", f"with `{job.inputs_to_collect}`"
-    if not job.is_agent_job and job.status == ExportJob.COMPLETED:
-        return f"{subject} is completed. A run {collecting} makes its bundle link without exporting again."
-    if job.has_ended or not (job.was_started_here or job.status is not None):
+    subject = subject or f"Job {job.job_id}"
+    inputs = job.inputs_to_collect
+    if job.status == ExportJob.COMPLETED and not job.is_agent_job:
+        return (
+            f"{subject} is completed. "
+            f"A run with `{inputs}` makes its bundle link without exporting again."
+        )
+    has_been_seen = job.was_started_here or job.status is not None
+    if job.has_ended or not has_been_seen:
         return ""
     collect = "wait for" if job.is_agent_job else "collect"
     if not job.has_known_status:
-        return f"If the job is still running, {collect} it in a later run {collecting}."
-    return f"{subject} continues on the platform. {collect.capitalize()} it in a later run {collecting}."
+        return f"If the job is still running, {collect} it in a later run with `{inputs}`."
+    return (
+        f"{subject} continues on the platform. "
+        f"{collect.capitalize()} it in a later run with `{inputs}`."
+    )

@@ -16,22 +16,24 @@ def describe_wait(job: Job, *, now: datetime, monotonic: float) -> str:
 
     `now` and `monotonic` are the same time.
     """
-    room = job.room
-    if room is None:
+    if job.room is None:
         return ""
     lack = job.lack_of_room
+    return f"{lack[:1].upper()}{lack[1:]}. {_next_attempt(job.room, now, monotonic)}"
+
+
+def _next_attempt(room: RoomWait, now: datetime, monotonic: float) -> str:
     seconds = room.next_at - monotonic
-    next_at = f"at {_time_at(room.next_at, now, monotonic)}"
+    if seconds <= 0:
+        return "Trying again now."
+    until = _time_at(room.until, now, monotonic)
+    if room.next_at >= room.until:
+        return f"The last attempt is at {until} (`start-timeout`)."
     if seconds < _SOON_SECONDS:
         next_at = f"in {format_approx(seconds)}"
-    until = _time_at(room.until, now, monotonic)
-    if seconds <= 0:
-        next_start = "Trying again now."
-    elif room.next_at < room.until:
-        next_start = f"Trying again {next_at}, until {until} (`start-timeout`)."
     else:
-        next_start = f"The last attempt is at {until} (`start-timeout`)."
-    return f"{lack[:1].upper()}{lack[1:]}. {next_start}"
+        next_at = f"at {_time_at(room.next_at, now, monotonic)}"
+    return f"Trying again {next_at}, until {until} (`start-timeout`)."
 
 
 def describe_ended_waits(
@@ -41,16 +43,22 @@ def describe_ended_waits(
     monotonic: float,
 ) -> tuple[str, ...]:
     """Return what the starts of some jobs waited for when the run ended, in sentences."""
-    waits = [(job, job.room) for job in jobs if job.room is not None and job.job_id is None]
-    waits = [(job, room) for job, room in waits if room.next_at > monotonic]
-    limited = [room for _, room in waits if room.refusal.status == NoRoom.LIMIT]
-    busy = [job for job, room in waits if room.refusal.status != NoRoom.LIMIT]
-    sentences = []
+    limited: list[RoomWait] = []
+    busy: list[Job] = []
+    for job in jobs:
+        if job.job_id is not None or job.room is None or job.room.next_at <= monotonic:
+            continue
+        if job.room.refusal.status == NoRoom.LIMIT:
+            limited.append(job.room)
+        else:
+            busy.append(job)
+
+    sentences: list[str] = []
     if limited:
-        room = min(limited, key=_next_at)
-        next_at = _time_at(room.next_at, now, monotonic)
-        until = _time_at(room.until, now, monotonic)
-        sentences = [
+        first = min(limited, key=_next_at)
+        next_at = _time_at(first.next_at, now, monotonic)
+        until = _time_at(first.until, now, monotonic)
+        sentences += [
             "The platform allowed no more starts (429).",
             f"The next attempt would have been at {next_at}, the last one at {until}.",
         ]

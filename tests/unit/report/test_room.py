@@ -1,4 +1,4 @@
-"""What people read about a start that waits for room: at each moment, and when the run has ended."""
+"""What people read about starts that wait for room: while they do, and when the run has ended."""
 
 from datetime import UTC, datetime
 

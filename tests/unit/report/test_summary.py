@@ -1,10 +1,12 @@
-"""The structure of the job summary as GitHub reads it, and its size. `tests/wording/runs.md` has whole summaries."""
+"""The structure of the job summary as GitHub reads it, and its size.
+
+`tests/wording/runs.md` has whole summaries.
+"""
 
 import io
 from collections.abc import Sequence
 from dataclasses import fields
 from datetime import timedelta
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element
@@ -16,13 +18,24 @@ from docs_platform_action.errors import (
     ActionError,
     Cancelled,
     JobFailed,
+    NoRoom,
     Rejected,
     TimedOut,
     TooManyRemoved,
 )
-from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Delivered, Job, Phase
+from docs_platform_action.job import (
+    BUNDLE,
+    DOWNLOAD,
+    QUEUE,
+    RUN,
+    UNPACK,
+    Delivered,
+    Job,
+    Phase,
+    RoomWait,
+)
 from docs_platform_action.manifest import FileDigests
-from docs_platform_action.models import Archive, BundleLink, ExportJob
+from docs_platform_action.models import Archive, BundleLink, Deployment, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, Summary, write_summary
 from tests.commands import commands_in
@@ -34,6 +47,15 @@ URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
 LINK = BundleLink(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1))
 NOW = 5000.0
 """Noon on the monotonic clock."""
+ROOM_WAIT = RoomWait(refusal=NoRoom(status=NoRoom.BUSY), refusals=3, since=NOW - 300)
+DEPLOYMENT = Deployment(
+    id=1,
+    commit="9f8e7d6c5b4a",
+    commit_url="https://git.example.com/commit/9f8e7d6c5b4a",
+    creator="platform",
+    environment="production",
+    is_transient=False,
+)
 
 
 def summary(*jobs: Job, console: Console | None = None) -> Summary:
@@ -47,22 +69,30 @@ def page(*jobs: Job, max_bytes: int = MAX_SUMMARY_BYTES) -> str:
 
 
 def export(**known: Any) -> Job:
-    """Return an export. The parts of its last reading and of what is delivered are given by their names."""
-    status, pages = known.pop("status", None), known.pop("page_count", None)
-    delivered = {
-        part.name: known.pop(part.name) for part in fields(Delivered) if part.name in known
-    }
-    reading = ExportJob(status=status, page_count=pages) if status is not None else None
+    """Return an export.
+
+    The parts of its last reading and of what is delivered are given by their names.
+    """
+    status = known.pop("status", None)
+    page_count = known.pop("page_count", None)
+    reading = None
+    if status is not None:
+        reading = ExportJob(status=status, page_count=page_count)
+    delivered: dict[str, Any] = {}
+    for part in fields(Delivered):
+        if part.name in known:
+            delivered[part.name] = known.pop(part.name)
     return Job(mode="export", reading=reading, delivered=Delivered(**delivered), **known)
 
 
 def phases(began: float, **seconds: float) -> list[Phase]:
     """Return consecutive phases."""
-    times = pairwise(accumulate(seconds.values(), initial=began))
-    return [
-        Phase(name=name, began_at=begin, ended_at=end)
-        for name, (begin, end) in zip(seconds, times, strict=True)
-    ]
+    consecutive: list[Phase] = []
+    for name, took in seconds.items():
+        ended = began + took
+        consecutive.append(Phase(name=name, began_at=began, ended_at=ended))
+        began = ended
+    return consecutive
 
 
 def good(
@@ -93,15 +123,18 @@ def failed(
     domain: str = "api.example.com", *, failure: ActionError | None = None, **changes: Any
 ) -> Job:
     """Return a job that failed at the platform after 52 s, two minutes before the end."""
-    said = ('The API said: "no such page (a_b)".',)
+    job_failed = JobFailed(
+        "an error",
+        details=('The API said: "no such page (a_b)".',),
+        cause="A cause.",
+        remedy="Set `timeout`.",
+        request_id="7f3a",
+    )
     known: dict[str, Any] = {
         "domain": domain,
         "job_id": "se_2",
         "status": ExportJob.FAILED,
-        "failure": failure
-        or JobFailed(
-            "an error", details=said, cause="A cause.", remedy="Set `timeout`.", request_id="7f3a"
-        ),
+        "failure": failure or job_failed,
         "started_at": 0.0,
         "began_at": NOW - 172,
         "ended_at": NOW - 120,
@@ -112,14 +145,13 @@ def failed(
 
 def cancelled(domain: str = "sdk.example.com", **changes: Any) -> Job:
     """Return a job that was cancelled while it ran."""
+    failure = Cancelled("cancelled after 2:52", cause="A cause.")
     known: dict[str, Any] = {
         "status": "running",
         "ended_at": NOW,
         "phases": phases(NOW - 172, **{QUEUE: 12.0, RUN: 160.0}),
     }
-    return failed(
-        domain, failure=Cancelled("cancelled after 2:52", cause="A cause."), **{**known, **changes}
-    )
+    return failed(domain, failure=failure, **{**known, **changes})
 
 
 def parsed(*jobs: Job) -> Element:
@@ -138,18 +170,20 @@ def rows(job: Job) -> dict[str, str]:
 
 
 class TestOneJob:
-    def test_its_page_is_a_headline_and_a_table_and_with_a_failure_an_alert_between_them(
-        self,
-    ) -> None:
-        ((kind, text),) = alerts(parsed(failed()))
+    def test_its_page_is_a_headline_and_a_table(self) -> None:
+        read = parsed(good())
 
-        assert (top_level(parsed(good())), diagrams(parsed(good()))) == (["h3", "table"], [])
-        assert top_level(parsed(failed())) == ["h3", "blockquote", "table"]
+        assert top_level(read) == ["h3", "table"]
+        assert diagrams(read) == []
+
+    def test_a_failure_is_an_alert_between_them(self) -> None:
+        read = parsed(failed())
+
+        ((kind, text),) = alerts(read)
+        assert top_level(read) == ["h3", "blockquote", "table"]
         assert kind == "CAUTION"
-        assert all(
-            part in text
-            for part in ("no such page (a_b)", "A cause.", "Set timeout.", "job-failed", "7f3a")
-        )
+        for part in ("no such page (a_b)", "A cause.", "Set timeout.", "job-failed", "7f3a"):
+            assert part in text
 
     @pytest.mark.parametrize(
         ("steps", "shown"),
@@ -195,7 +229,8 @@ class TestSeveral:
         read = parsed(good(), failed(), cancelled())
 
         overview, *details = tables(read)
-        assert ([len(row) for row in overview], len(diagrams(read))) == ([6] * 4, 1)
+        assert [len(row) for row in overview] == [6] * 4
+        assert len(diagrams(read)) == 1
         assert [len([*block.iter("table")]) for block in read.iter("details")] == [1, 1, 1]
         assert [table[1] for table in details] == [
             ["Job", "se_2"],
@@ -203,35 +238,71 @@ class TestSeveral:
             ["Job", "se_1"],
         ]
 
-    def test_one_failure_of_all_that_failed_is_explained_once_and_different_ones_below(
-        self,
-    ) -> None:
-        same = parsed(
-            *(failed(failure=Rejected("no", request_id=f"r-{number}")) for number in range(3)),
-            good(),
-        )
-        different = parsed(
-            *(failed(failure=Rejected(f"no {number}")) for number in range(3)), cancelled()
-        )
+    def test_one_failure_of_all_that_failed_is_explained_once(self) -> None:
+        jobs = [failed(failure=Rejected("no", request_id=f"r-{number}")) for number in range(3)]
 
-        ((_, alert),) = alerts(different)
-        assert (len(alerts(same)), text_of(same).count("What happened:")) == (1, 1)
-        assert (alert.count("api.example.com"), "sdk.example.com" in alert) == (3, False)
-        assert ["What happened:" in text_of(block) for block in different.iter("details")][:3] == [
-            True
-        ] * 3
+        read = parsed(*jobs, good())
+
+        ((_, alert),) = alerts(read)
+        assert "3 of 4 sites: no. For api.example.com: Request ID r-0." in alert
+        assert text_of(read).count("What happened:") == 1
+
+    def test_what_differs_in_one_failure_is_shown_of_the_first_site(self) -> None:
+        first = failed("a.example", failure=Rejected("no", details=("a",)))
+        second = failed("b.example", failure=Rejected("no", details=("b",)))
+
+        read = parsed(first, second)
+
+        ((_, alert),) = alerts(read)
+        assert "All 2 sites: no. For a.example: a." in alert
+        details_of_first, details_of_second = read.iter("details")
+        assert "What happened:" not in text_of(details_of_first)
+        assert "What happened:" in text_of(details_of_second)
+
+    def test_one_failure_without_differences_is_that_of_all_sites(self) -> None:
+        read = parsed(*(failed(failure=Rejected("no", details=("a",))) for _ in range(2)), good())
+
+        ((_, alert),) = alerts(read)
+        assert "2 of 3 sites: no. a." in alert
+
+    def test_the_only_failure_is_named_and_keeps_its_request_id(self) -> None:
+        read = parsed(failed("a.example", failure=TimedOut("late", request_id="r-1")), good())
+
+        ((_, alert),) = alerts(read)
+        assert "a.example: late." in alert
+        assert "Request ID r-1." in alert
+        assert "For a.example" not in alert
+
+    def test_a_cancel_is_an_alert_if_nothing_failed(self) -> None:
+        ((kind, alert),) = alerts(parsed(good(), cancelled("a.example"), cancelled("b.example")))
+
+        assert kind == "WARNING"
+        assert "2 of 3 sites: cancelled." in alert
+        assert "A cause." in alert
+
+    def test_without_a_failure_there_is_no_alert(self) -> None:
+        assert alerts(parsed(good(), good())) == []
+
+    def test_different_failures_are_listed_and_each_is_explained_in_its_details(self) -> None:
+        jobs = [failed(failure=Rejected(f"no {number}")) for number in range(3)]
+
+        read = parsed(*jobs, cancelled())
+
+        ((_, alert),) = alerts(read)
+        assert alert.count("api.example.com") == 3
+        assert "more" not in alert
+        assert "sdk.example.com" not in alert
+        for block in [*read.iter("details")][:3]:
+            assert "What happened:" in text_of(block)
 
     def test_of_many_that_failed_ten_are_named_and_the_rest_counted(self) -> None:
-        ((_, text),) = alerts(
-            parsed(
-                *(
-                    failed(f"d{number}.example.com", failure=TimedOut("late"))
-                    for number in range(100)
-                )
-            )
-        )
+        domains = [f"d{number}.example.com" for number in range(100)]
+        jobs = [failed(domain, failure=TimedOut("late")) for domain in domains]
 
-        assert (text.count(".example.com"), "and 90 more" in text) == (10, True)
+        ((_, text),) = alerts(parsed(*jobs))
+
+        assert text.count(".example.com") == 10
+        assert "and 90 more" in text
 
     @pytest.mark.parametrize(
         ("job", "result"),
@@ -249,6 +320,66 @@ class TestSeveral:
         self, job: Job, result: str
     ) -> None:
         assert tables(parsed(job, good()))[0][1][1] == result
+
+    @pytest.mark.parametrize(
+        ("known", "totals"),
+        [
+            ({}, " Total: 2,824 pages."),
+            ({"page_count": None}, ""),
+            ({"failure": TooManyRemoved("x")}, ""),
+            ({"page_count": None, "room": ROOM_WAIT}, " Starts refused for lack of room: 6."),
+            ({"page_count": None, "deployed": DEPLOYMENT}, " Commit: 9f8e7d6."),
+        ],
+        ids=["pages", "none", "failed", "room", "commit"],
+    )
+    def test_the_totals_are_those_of_all_sites_that_succeeded(
+        self, known: dict[str, Any], totals: str
+    ) -> None:
+        text = text_of(parsed(good(**known), good(**known)))
+
+        assert f"The step took 4:13 and ended at 2026-05-04 12:00 UTC.{totals}\n" in text
+
+    @pytest.mark.parametrize(
+        ("job", "cells"),
+        [
+            (good(), ["1,412", "38.1\xa0MiB", "4:13", "valid until 2026-05-04 13:00 UTC (60 min)"]),
+            (good(page_count=None, archive=None, began_at=None, link=None), ["", "", "", ""]),
+            (
+                failed(failure=Rejected("the API at api.example.com returned 422")),
+                ["", "", "0:52", "rejected: the API returned 422."],
+            ),
+            (
+                failed(failure=Cancelled("cancelled", details=("Nothing was started.",))),
+                ["", "", "0:52", "cancelled: Nothing was started."],
+            ),
+        ],
+        ids=["all", "nothing", "failed", "cancelled"],
+    )
+    def test_a_row_has_what_is_known(self, job: Job, cells: list[str]) -> None:
+        # different failures, so that the alert explains none
+        others = [good(), failed(failure=TimedOut("late"))]
+
+        overview, *_ = tables(parsed(job, *others))
+
+        assert overview[1][2:] == cells
+
+    def test_a_column_of_which_nothing_is_known_is_left_out(self) -> None:
+        overview, *_ = tables(parsed(failed(), cancelled()))
+
+        assert overview[0] == ["Site", "Result", "Bundle", "Time", "Link or failure"]
+
+    def test_a_failure_that_the_alert_explains_has_no_details_without_a_job(self) -> None:
+        unknown = failed(job_id=None)
+
+        assert [*parsed(unknown, unknown).iter("details")] == []
+        assert len([*parsed(failed(), failed()).iter("details")]) == 2
+
+    def test_the_details_of_a_started_job_say_how_to_collect_it(self) -> None:
+        read = parsed(good(link=None), good(failure=TimedOut("late")))
+
+        details_of_failed, details_of_started = read.iter("details")
+        assert "with mode: collect" in text_of(details_of_started)
+        assert "with mode: collect" not in text_of(details_of_failed)
 
 
 HOSTILE = (
@@ -350,11 +481,9 @@ class TestSize:
         shown = page(*self.JOBS, max_bytes=max_bytes)
 
         kept, _, note = shown.rstrip("\n").rpartition("\n\n")
-        assert (len(shown.encode()) <= max_bytes, "`results`" in note, kept.endswith("\n")) == (
-            True,
-            True,
-            True,
-        )
+        assert len(shown.encode()) <= max_bytes
+        assert "`results`" in note
+        assert kept.endswith("\n")
         assert page(*self.JOBS).startswith(kept)
 
     def test_it_has_the_space_that_the_file_leaves_of_githubs_limit(self, tmp_path: Path) -> None:
@@ -364,9 +493,8 @@ class TestSize:
 
         write_summary(summary(*jobs), file)
 
-        assert file.read_text("utf-8")[600_000:] == page(
-            *jobs, max_bytes=MAX_SUMMARY_BYTES - 600_000
-        )
+        written = file.read_text("utf-8")[600_000:]
+        assert written == page(*jobs, max_bytes=MAX_SUMMARY_BYTES - 600_000)
 
 
 @pytest.mark.parametrize("place", ["", "missing/summary"])

@@ -1,4 +1,7 @@
-"""What the timeline shows, and what it omits. `tests/docs` reads it with Mermaid, `tests/wording/runs.md` has whole ones."""
+"""What the timeline shows, and what it omits.
+
+`tests/docs` reads it with Mermaid, `tests/wording/runs.md` has whole ones.
+"""
 
 from collections.abc import Sequence
 
