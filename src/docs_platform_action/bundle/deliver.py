@@ -141,7 +141,7 @@ class Delivery:
     def _end_download(self, stream: BundleStream | BundleFile) -> None:
         if (archive := stream.drain()) != self.job.delivered.archive:
             self.job.delivered = replace(self.job.delivered, archive=archive)
-            self.context.events.downloaded(self.job)
+            self.context.events.downloaded(self.job, archive)
 
     def _deliver_site(
         self, target: OutputPath, stream: BundleStream | BundleFile, archive: Staged | None
@@ -282,7 +282,7 @@ class Delivery:
         events.noted(job, f"The bundle link {_expiry(job, self.context)}. Making a new link.")
         try:
             job.link = self.context.api.make_link(job)
-            events.link_made(job)
+            events.link_made(job, job.link)
             if job.delivered.values_file is not None and self.settings.values_file is not None:
                 self._write_values(self.settings.values_file)
         except Cancelled:

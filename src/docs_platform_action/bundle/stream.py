@@ -151,7 +151,7 @@ class BundleStream(io.RawIOBase):
         """Request the missing bytes, and return the response that has them."""
         if self._needs_link:
             self._job.link = self._context.api.make_link(self._job)
-            self._events.link_made(self._job)
+            self._events.link_made(self._job, self._job.link)
             self._needs_link = False
         assert self._job.link is not None  # noqa: S101  # a job with a bundle to download has a link; for the type checker
         url = self._job.link.url

@@ -20,7 +20,7 @@ def collect_site(job: Job, settings: JobSettings, context: Context) -> None:
     _check_export(job, reading, settings.delivery, context)
     job.start_phase(BUNDLE, context.clock.monotonic())
     job.link = reading.link or context.api.make_link(job)
-    context.events.link_made(job)
+    context.events.link_made(job, job.link)
     Delivery(job, settings.delivery, context).deliver()
 
 

@@ -201,7 +201,7 @@ class Runner:
             for ended in over:
                 self._end(ended, room_failure(ended, self._context.clock.monotonic()))
             return
-        self._context.events.waiting_for_room(job)
+        self._context.events.waiting_for_room(job, reason)
         if is_limit:
             self._queue.put_behind(job)
         else:

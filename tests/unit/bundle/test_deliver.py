@@ -297,7 +297,7 @@ def test_after_a_cancel_nothing_is_published(
     found.job.link = SHORT
     for last_event in ("downloaded", "link_made"):
         monkeypatch.setattr(
-            found.events, last_event, lambda _job: found.clock.cancellation.cancel(), raising=False
+            found.events, last_event, lambda *_: found.clock.cancellation.cancel(), raising=False
         )
 
     with pytest.raises(Cancelled):

@@ -1,6 +1,8 @@
-"""When the log of several exports has a line, and what is hidden in it. `tests/wording/runs.md` has the lines."""
+"""When the log of several exports has a line, and what is hidden in it.
 
-import itertools
+`tests/wording/runs.md` has the lines.
+"""
+
 from collections.abc import Sequence
 
 import pytest
@@ -14,6 +16,7 @@ from tests.unit.report.test_log import LoggedJobs
 from tests.virtual_time import BEGINNING
 
 NO = Rejected("no")
+KINDS = {"started,": "starts", "Retrying": "fails", "again": "recovers", "resumed": "resumes"}
 Step = tuple[str, *tuple[object, ...]]
 
 
@@ -26,30 +29,39 @@ def play(run: LoggedJobs, *steps: Step) -> LoggedJobs:
 
 def kinds(run: LoggedJobs) -> list[str]:
     """Return the domain of each live line, with a word for what it says."""
-    words = {"started,": "starts", "Retrying": "fails", "again": "recovers", "resumed": "resumes"}
-    shown = []
-    for line in run.shown:
-        kind = next((kind for word, kind in words.items() if word in line.split()), None)
-        shown.append(
-            f"{line.split()[1][0]} {kind or line.split()[2]}"
-            if ".example" in line.split()[1]
-            else "counts"
-        )
-    return shown
+    return [kind_of(line) for line in run.shown]
+
+
+def kind_of(line: str) -> str:
+    _time, domain, *words = line.split()
+    if ".example" not in domain:
+        return "counts"
+    for word, kind in KINDS.items():
+        if word in words:
+            return f"{domain[0]} {kind}"
+    return f"{domain[0]} {words[0]}"
 
 
 @pytest.mark.parametrize(
     ("steps", "shown"),
     [
         (
-            [("begin", 0), *(("read", 0, "running", percent) for percent in range(0, 100, 10))],
+            [
+                ("begin", 0),
+                ("read", 0, "running", 0),
+                ("read", 0, "running", 10),
+                ("read", 0, "running", 20),
+            ],
             ["a running"],
         ),
         (
             [
                 ("begin", 0),
                 ("start", 0),
-                *(("read", 0, status) for status in ("queued", "running", "odd", "odd")),
+                ("read", 0, "queued"),
+                ("read", 0, "running"),
+                ("read", 0, "odd"),
+                ("read", 0, "odd"),
             ],
             ["a starts", "a running", "a reports"],
         ),
@@ -89,7 +101,8 @@ def test_each_status_has_one_line(steps: Sequence[Step], shown: list[str]) -> No
         ),
         (
             [
-                *(("retry", number, STORAGE) for number in (0, 1)),
+                ("retry", 0, STORAGE),
+                ("retry", 1, STORAGE),
                 ("wait", 20),
                 ("retry", 0, STORAGE),
             ],
@@ -125,34 +138,43 @@ class TestHeartbeat:
     def test_it_names_the_domains_in_an_outage_unless_all_are(
         self, numbers: tuple[int, ...], named: bool
     ) -> None:
-        run = play(LoggedJobs(), ("begin", 0, 1), *(("retry", number) for number in numbers))
+        run = play(LoggedJobs(), ("begin", 0, 1))
+        for number in numbers:
+            run.retry(number)
 
         assert ("for b.example)" in run.heartbeat()) == named
 
 
+def wait_for_room(run: LoggedJobs, number: int, refusal: NoRoom, *, next_at: float) -> None:
+    """Refuse a start at the beginning."""
+    job = run.jobs[number]
+    job.room = RoomWait(
+        refusal=refusal, refusals=1, since=BEGINNING, next_at=next_at, until=BEGINNING + 4500
+    )
+    job.start_phase(ROOM, BEGINNING)
+    run.log.waiting_for_room(job, refusal)
+
+
 def test_the_heartbeat_groups_the_waits_for_room_and_counts_the_rest() -> None:
-    run = LoggedJobs(*(f"{letter}.example" for letter in "abcdefg"))
+    run = LoggedJobs(*[f"{letter}.example" for letter in "abcdefg"])
     run.begin(*range(7))
-    for number, job in enumerate(run.jobs):
-        refusal = (
-            NoRoom(status=429) if number < 2 else NoRoom(status=409, running_job_id=f"se_{number}")
-        )
-        next_at = BEGINNING + (300 if number < 6 else 0)
-        job.room = RoomWait(
-            refusal=refusal, refusals=1, since=BEGINNING, next_at=next_at, until=BEGINNING + 4500
-        )
-        job.start_phase(ROOM, BEGINNING)
-        run.log.waiting_for_room(job)
+    later = BEGINNING + 300
+    wait_for_room(run, 0, NoRoom(status=429), next_at=later)
+    wait_for_room(run, 1, NoRoom(status=429), next_at=later)
+    for number in range(2, 6):
+        refusal = NoRoom(status=409, running_job_id=f"se_{number}")
+        wait_for_room(run, number, refusal, next_at=later)
+    wait_for_room(run, 6, NoRoom(status=409, running_job_id="se_6"), next_at=BEGINNING)
 
     shown = run.heartbeat()
 
     assert "7 waiting for room" in shown
     assert "a.example, b.example waiting for 0:55. The platform allows no more starts" in shown
-    assert ("job se_2" in shown, "job se_3" in shown, "job se_4" in shown) == (True, True, False)
-    assert (
-        "2 more sites waiting for other exports" in shown,
-        "g.example next to start" in shown,
-    ) == (True, True)
+    assert "job se_2" in shown
+    assert "job se_3" in shown
+    assert "job se_4" not in shown
+    assert "2 more sites waiting for other exports" in shown
+    assert "g.example next to start" in shown
 
 
 def test_domains_that_were_not_started_are_named_at_the_end() -> None:
@@ -161,7 +183,9 @@ def test_domains_that_were_not_started_are_named_at_the_end() -> None:
     run.log.close()
 
     (line,) = [line for line in run.lines if "not started (" in line]
-    assert ("b.example" in line, "c.example" in line, "a.example" in line) == (True, True, False)
+    assert "b.example" in line
+    assert "c.example" in line
+    assert "a.example" not in line
 
 
 def test_the_same_warning_is_shown_once() -> None:
@@ -184,9 +208,10 @@ def test_of_the_log_of_a_domain_the_last_lines_are_kept(statuses: int) -> None:
 
     run.log.close()
 
-    lines = [*itertools.dropwhile(lambda line: not line.startswith("::group::"), run.lines)][1:-1]
-    are_left_out = statuses > MAX_KEPT_LINES
-    assert lines[0].startswith("…") == are_left_out
+    (group,) = [number for number, line in enumerate(run.lines) if line.startswith("::group::")]
+    lines = run.lines[group + 1 : -1]
+    assert lines[0].startswith("…") == (statuses > MAX_KEPT_LINES)
+    kept = [line for line in lines if not line.startswith("…")]
     # the title, the explained statuses, the readings, the failure
-    assert len(lines) - are_left_out == min(MAX_KEPT_LINES, 1 + MAX_STATUSES + statuses + 1)
+    assert len(kept) == min(MAX_KEPT_LINES, 1 + MAX_STATUSES + statuses + 1)
     assert lines[-1].endswith(": no")

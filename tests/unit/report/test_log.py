@@ -1,7 +1,10 @@
-"""When the log of a job has a line, and what is hidden in it. `tests/wording/runs.md` has the lines."""
+"""When the log of a job has a line, and what is hidden in it.
+
+`tests/wording/runs.md` has the lines.
+"""
 
 import io
-import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,17 +19,17 @@ from tests.virtual_time import BEGINNING, VirtualClock
 MIB = 1024 * 1024
 
 
+DOMAINS = ("a.example", "b.example", "c.example")
+
+
 class LoggedJobs:
-    """A run in a workflow, by default of three domains, and what its log shows. `known` is known of every job."""
+    """A run in a workflow, and what its log shows. `known` is known of every job."""
 
     def __init__(self, *domains: str, debugging: bool = False, **known: Any) -> None:
         self.clock = VirtualClock()
         self.stream = io.StringIO()
         console = Console(self.stream, in_workflow=True, debugging=debugging)
-        self.jobs = [
-            Job(mode="export", domain=domain, **known)
-            for domain in domains or ("a.example", "b.example", "c.example")
-        ]
+        self.jobs = [Job(mode="export", domain=domain, **known) for domain in domains or DOMAINS]
         self.log = Log(console, self.clock, self.jobs, max_parallel=100)
 
     @property
@@ -36,10 +39,12 @@ class LoggedJobs:
     @property
     def shown(self) -> list[str]:
         """The live lines, without the title."""
-        live = itertools.takewhile(
-            lambda line: not line.startswith(("The log of", "::group::")), self.lines[1:]
-        )
-        return [" ".join(line.split()) for line in live]
+        live = []
+        for line in self.lines[1:]:
+            if line.startswith(("The log of", "::group::")):
+                break
+            live.append(" ".join(line.split()))
+        return live
 
     def wait(self, seconds: float) -> None:
         self.clock.advance(seconds)
@@ -50,30 +55,31 @@ class LoggedJobs:
             self.log.job_begun(self.jobs[number])
 
     def start(self, number: int) -> None:
-        self.jobs[number].job_id, self.jobs[number].started_at = "se_1", self.clock.monotonic()
-        self.log.job_known(self.jobs[number])
+        job = self.jobs[number]
+        job.job_id = "se_1"
+        job.started_at = self.clock.monotonic()
+        self.log.job_known(job)
 
     def read(
         self, number: int, status: str, progress: float | None = None, pages: int | None = None
     ) -> None:
         job = self.jobs[number]
-        job.record(
-            ExportJob(status=status, progress=progress, page_count=pages), self.clock.monotonic()
-        )
+        reading = ExportJob(status=status, progress=progress, page_count=pages)
+        job.record(reading, self.clock.monotonic())
         self.log.status_read(job)
 
     def end(self, number: int, failure: ActionError | None = None) -> None:
         job = self.jobs[number]
-        job.failure, job.ended_at = failure, self.clock.monotonic()
+        job.failure = failure
+        job.ended_at = self.clock.monotonic()
         self.log.job_ended(job)
 
     def warn(self, number: int, *lines: str) -> None:
         self.log.warning(self.jobs[number], lines)
 
     def retry(self, number: int, server: str = API) -> None:
-        self.log.retrying(
-            self.jobs[number], server, "An example of an error", budget_seconds=300, pause_seconds=4
-        )
+        error = "An example of an error"
+        self.log.retrying(self.jobs[number], server, error, budget_seconds=300, pause_seconds=4)
 
     def recover(self, number: int, after_seconds: float = 1.0, server: str = API) -> None:
         self.log.recovered(self.jobs[number], server, after_seconds=after_seconds)
@@ -107,14 +113,20 @@ def test_nothing_is_logged_after_the_end() -> None:
     assert job.lines == []
 
 
-@pytest.mark.parametrize("event", ["link_made", "storage_responded"])
-def test_a_link_is_shown_without_its_query(event: str) -> None:
-    job = logged(link=BundleLink(url=LINK), debugging=True)
+@pytest.mark.parametrize(
+    "announce",
+    [
+        lambda log, job: log.link_made(job, BundleLink(url=LINK)),
+        lambda log, job: log.storage_responded(
+            job, LINK, status=200, requested=None, request_id=None
+        ),
+    ],
+    ids=["link_made", "storage_responded"],
+)
+def test_a_link_is_shown_without_its_query(announce: Callable[[Log, Job], None]) -> None:
+    job = logged(debugging=True)
 
-    if event == "storage_responded":
-        getattr(job.log, event)(job.jobs[0], LINK, status=200, requested=None, request_id=None)
-    else:
-        getattr(job.log, event)(job.jobs[0])
+    announce(job.log, job.jobs[0])
 
     assert "s.example.com/b" in job.stream.getvalue()
     assert "X-Signature" not in job.stream.getvalue()
