@@ -129,7 +129,7 @@ class Log:
         self._log(job, self._status_line(job))
 
     def _log_new_status(self, job: Job, status: str) -> None:
-        """Explain an unknown status, and show any status live that no other line shows."""
+        """Explain an unknown status, or show a known one live unless another line does."""
         if not job.has_known_status:
             text = f"reports the unknown status '{self._word(status)}'; waiting continues."
             self._note(job, f"The platform {text}")
@@ -171,9 +171,10 @@ class Log:
         after = f"after {format_clock(after_seconds)}"
         if server == API:
             self._end_outage(job, f"The API is responding again {after}.")
-        elif after_seconds < MIN_REPORTED_OUTAGE_SECONDS:
             return
-        elif server == STORAGE:
+        if after_seconds < MIN_REPORTED_OUTAGE_SECONDS:
+            return
+        if server == STORAGE:
             self._notice(job, f"The download resumed {after}.")
         else:
             self._notice(job, f"{server} is responding again {after}.")
@@ -369,9 +370,8 @@ class Log:
 
     def _status_line(self, job: Job) -> str:
         now = self._clock.monotonic()
-        waited_seconds = 0.0
-        if job.waiting_since is not None:
-            waited_seconds = now - job.waiting_since
+        since = job.waiting_since
+        waited_seconds = 0.0 if since is None else now - since
         elapsed = format_clock(waited_seconds)
         line = f"  {self._state_of(job):<10} {_percent(job):>5} {_pages(job):>12} {elapsed:>9}"
         remaining = self._shown[job].estimate.remaining_seconds(now)
@@ -424,7 +424,8 @@ def _percent(job: Job) -> str:
 
 def _pages(job: Job) -> str:
     """Return the page count, or nothing if it is not known."""
-    return "" if job.pages is None else pluralize(job.pages, "page")
+    pages = job.pages  # read once: another thread may change it
+    return "" if pages is None else pluralize(pages, "page")
 
 
 def _request_suffix(request_id: str | None) -> str:

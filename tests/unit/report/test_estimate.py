@@ -43,6 +43,8 @@ REMAINING: Mapping[str, tuple[Sequence[Reading], float, float | None]] = {
     "collected": ([running(500, 60)], 600, None),
     "just enough points and seconds": ([QUEUED, running(MIN_SECONDS, MIN_POINTS)], MIN_SECONDS, 95),
     "too few points": ([QUEUED, running(MIN_SECONDS, MIN_POINTS - 0.1)], MIN_SECONDS, None),
+    "too few seconds": ([QUEUED, running(MIN_SECONDS - 0.1, 50)], MIN_SECONDS - 0.1, None),
+    "nothing remains": ([QUEUED, running(50, 100)], 50, None),
     "it grows during a stall": ([QUEUED, running(50, 50)], 60, 60),
     "a fall": ([QUEUED, running(100, 50), running(110, 20)], 110, None),
     "after the queue it is measured again": (
