@@ -308,13 +308,15 @@ def describe_outcome(job: Job, now: datetime) -> str:
         return failure.summary
     if failure is not None:
         return f"failed: {failure.failure_reason}, {failure.summary}"
+    link = job.link  # read once: another thread may renew it
+    archive = job.delivered.archive
     parts = []
     if job.page_count is not None:
         parts.append(pluralize(job.page_count, "page"))
-    if job.delivered.archive is not None:
-        parts.append(format_bytes(job.delivered.archive.size))
-    if job.link is not None and job.link.expires is not None:
-        parts.append(f"link {_describe_expiry(job.link.expires, now)}")
+    if archive is not None:
+        parts.append(format_bytes(archive.size))
+    if link is not None and link.expires is not None:
+        parts.append(f"link {_describe_expiry(link.expires, now)}")
     if not parts:
         return DONE
     return f"{DONE}: {', '.join(parts)}"
