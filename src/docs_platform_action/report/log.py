@@ -129,14 +129,16 @@ class Log:
         self._log(job, self._status_line(job))
 
     def _log_new_status(self, job: Job, status: str) -> None:
-        """Explain an unknown status, or show a known one live unless another line does."""
+        """Explain an unknown status, or show a known one live.
+
+        Other lines show that a job was started and is queued, and that it has ended.
+        """
         if not job.has_known_status:
             text = f"reports the unknown status '{self._word(status)}'; waiting continues."
             self._note(job, f"The platform {text}")
             self._show(job, text)
             return
-        is_shown_by_start = status == ExportJob.QUEUED and job.was_started_here
-        if job.has_ended or is_shown_by_start:
+        if status == ExportJob.QUEUED or job.has_ended:
             return
         percent = _percent(job)
         self._show(job, f"{status} {percent}" if percent else status)

@@ -84,6 +84,17 @@ def test_each_status_has_one_line(steps: Sequence[Step], shown: list[str]) -> No
     assert kinds(play(LoggedJobs(), *steps)) == shown
 
 
+@pytest.mark.parametrize("is_live", [True, False])
+def test_a_note_is_shown_once_and_only_if_it_is_live(is_live: bool) -> None:
+    run = LoggedJobs()
+    run.begin(0)
+
+    for _ in range(2):
+        run.log.noted(run.jobs[0], "noted", is_live=is_live)
+
+    assert kinds(run) == (["a noted"] if is_live else [])
+
+
 @pytest.mark.parametrize(
     ("steps", "shown"),
     [

@@ -11,7 +11,7 @@ import pytest
 
 from docs_platform_action.errors import ActionError
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
-from docs_platform_action.models import API, BundleLink, ExportJob
+from docs_platform_action.models import API, STORAGE, BundleLink, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.log import LINE_SECONDS, MAX_STATUSES, Log
 from tests.virtual_time import BEGINNING, VirtualClock
@@ -165,7 +165,45 @@ def test_each_change_of_a_reading_has_a_line_and_few_unknown_statuses_are_explai
     assert len(job.lines) == count
 
 
+def test_a_completed_job_has_no_percentage() -> None:
+    job = logged()
+
+    job.read(0, "completed", 100, 412)
+
+    (line,) = job.lines
+    assert "412 pages" in line
+    assert "%" not in line
+
+
 class TestStorage:
+    @pytest.mark.parametrize(("seconds", "count"), [(LINE_SECONDS - 1, 1), (LINE_SECONDS, 2)])
+    def test_errors_in_quick_succession_have_one_line(self, seconds: float, count: int) -> None:
+        job = logged()
+
+        job.retry(0, STORAGE)
+        job.wait(seconds)
+        job.retry(0, STORAGE)
+
+        assert len(job.lines) == count
+
+    @pytest.mark.parametrize(
+        ("requested", "request_line"),
+        [
+            (None, "GET s.example.com/b: 206"),
+            ("bytes=5-", "GET s.example.com/b bytes=5-: 206"),
+        ],
+    )
+    def test_a_response_is_logged_for_debugging_with_the_range_if_one_was_requested(
+        self, requested: str | None, request_line: str
+    ) -> None:
+        job = logged(debugging=True)
+
+        job.log.storage_responded(
+            job.jobs[0], LINK, status=206, requested=requested, request_id=None
+        )
+
+        assert job.lines == [f"::debug::{request_line}"]
+
     @pytest.mark.parametrize(
         ("phase", "event"), [(DOWNLOAD, "download_progressed"), (UNPACK, "unpack_progressed")]
     )
