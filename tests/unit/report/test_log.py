@@ -165,6 +165,22 @@ def test_each_change_of_a_reading_has_a_line_and_few_unknown_statuses_are_explai
     assert len(job.lines) == count
 
 
+@pytest.mark.parametrize(
+    ("domains", "line"),
+    [
+        (["a.example"], "::debug::GET /x: 200, 1 ms"),
+        (["a.example", "b.example"], "::debug::a.example: GET /x: 200, 1 ms"),
+    ],
+    ids=["one", "several"],
+)
+def test_a_request_names_its_domain_if_there_are_several(domains: list[str], line: str) -> None:
+    run = LoggedJobs(*domains, debugging=True)
+
+    run.log.request_ended(run.jobs[0], "GET /x", outcome="200", milliseconds=1.0, request_id=None)
+
+    assert run.lines == [line]
+
+
 def test_a_completed_job_has_no_percentage() -> None:
     job = logged()
 
