@@ -9,7 +9,7 @@ import pytest
 
 from docs_platform_action.errors import Cancelled, NoRoom, Rejected
 from docs_platform_action.job import ROOM, Delivered, RoomWait
-from docs_platform_action.models import STORAGE, Archive
+from docs_platform_action.models import STORAGE, Archive, BundleLink
 from docs_platform_action.report.live import MAX_KEPT_LINES, QUIET_SECONDS
 from docs_platform_action.report.log import MAX_STATUSES
 from tests.unit.report.test_log import LoggedJobs
@@ -191,10 +191,12 @@ def test_the_heartbeat_groups_the_waits_for_room_and_counts_the_rest() -> None:
 def test_the_line_of_a_delivered_site_has_its_pages_and_the_size_of_its_archive() -> None:
     run = play(LoggedJobs(), ("begin", 0), ("read", 0, "completed", 100, 412))
     run.jobs[0].delivered = Delivered(archive=Archive(size=2048, sha256="9b1c"))
+    run.jobs[0].link = BundleLink(url="https://s.example.com/b", expires=None)
 
     run.end(0)
 
     assert "done: 412 pages, 2.0 KiB" in run.shown[-1]
+    assert "link" not in run.shown[-1]
 
 
 def test_domains_that_were_not_started_are_named_at_the_end() -> None:
