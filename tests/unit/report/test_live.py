@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 
@@ -197,6 +198,27 @@ def test_the_line_of_a_delivered_site_has_its_pages_and_the_size_of_its_archive(
 
     assert "done: 412 pages, 2.0 KiB" in run.shown[-1]
     assert "link" not in run.shown[-1]
+
+
+@pytest.mark.parametrize(("seconds", "word"), [(60, "valid"), (-60, "expired")])
+def test_the_line_of_a_site_says_whether_its_link_is_still_valid(
+    seconds: float, word: str
+) -> None:
+    run = play(LoggedJobs(), ("begin", 0), ("read", 0, "completed"))
+    expires = run.clock.now() + timedelta(seconds=seconds)
+    run.jobs[0].link = BundleLink(url="https://s.example.com/b", expires=expires)
+
+    run.end(0)
+
+    assert f"done: link {word}" in run.shown[-1]
+
+
+def test_the_log_of_a_site_that_was_not_started_has_no_duration() -> None:
+    run = play(LoggedJobs(), ("warn", 1, "It is odd"), ("end", 1, NO))
+
+    run.log.close()
+
+    assert "::group::b.example: not started" in run.lines
 
 
 def test_domains_that_were_not_started_are_named_at_the_end() -> None:

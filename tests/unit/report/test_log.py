@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from docs_platform_action.errors import ActionError
-from docs_platform_action.job import DOWNLOAD, UNPACK, Job
+from docs_platform_action.job import DEPLOYMENT, DOWNLOAD, RUN, UNPACK, VERIFICATION, Job
 from docs_platform_action.models import API, STORAGE, BundleLink, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.log import LINE_SECONDS, MAX_STATUSES, Log
@@ -179,6 +179,27 @@ def test_a_request_names_its_domain_if_there_are_several(domains: list[str], lin
     run.log.request_ended(run.jobs[0], "GET /x", outcome="200", milliseconds=1.0, request_id=None)
 
     assert run.lines == [line]
+
+
+@pytest.mark.parametrize(
+    ("job_id", "phase", "word"),
+    [
+        (None, RUN, "starting"),
+        ("se_1", RUN, "waiting"),
+        (None, DEPLOYMENT, "waiting"),
+        (None, VERIFICATION, "verifying"),
+    ],
+)
+def test_before_the_first_reading_the_heartbeat_says_what_the_run_does(
+    job_id: str | None, phase: str, word: str
+) -> None:
+    job = logged(job_id=job_id)
+    job.jobs[0].start_phase(phase, job.clock.monotonic())
+
+    job.heartbeat()
+
+    (line,) = job.lines
+    assert line.split()[0] == word
 
 
 def test_a_completed_job_has_no_percentage() -> None:
