@@ -201,9 +201,7 @@ def test_the_line_of_a_delivered_site_has_its_pages_and_the_size_of_its_archive(
 
 
 @pytest.mark.parametrize(("seconds", "word"), [(60, "valid"), (-60, "expired")])
-def test_the_line_of_a_site_says_whether_its_link_is_still_valid(
-    seconds: float, word: str
-) -> None:
+def test_the_line_of_a_site_says_whether_its_link_is_still_valid(seconds: float, word: str) -> None:
     run = play(LoggedJobs(), ("begin", 0), ("read", 0, "completed"))
     expires = run.clock.now() + timedelta(seconds=seconds)
     run.jobs[0].link = BundleLink(url="https://s.example.com/b", expires=expires)
@@ -213,12 +211,22 @@ def test_the_line_of_a_site_says_whether_its_link_is_still_valid(
     assert f"done: link {word}" in run.shown[-1]
 
 
-def test_the_log_of_a_site_that_was_not_started_has_no_duration() -> None:
-    run = play(LoggedJobs(), ("warn", 1, "It is odd"), ("end", 1, NO))
+@pytest.mark.parametrize(
+    ("steps", "title"),
+    [
+        ([("warn", 0, "It is odd"), ("end", 0, NO)], "not started"),
+        ([("begin", 0), ("start", 0), ("wait", 3)], "not ended after 0:03"),
+        ([("begin", 0), ("wait", 3), ("end", 0, Cancelled("no"))], "cancelled after 0:03"),
+        ([("begin", 0), ("wait", 3), ("end", 0, NO)], "failed after 0:03 (rejected)"),
+    ],
+    ids=["not started", "running", "cancelled", "failed"],
+)
+def test_the_log_of_a_site_is_titled_with_how_it_ended(steps: Sequence[Step], title: str) -> None:
+    run = play(LoggedJobs(), *steps)
 
     run.log.close()
 
-    assert "::group::b.example: not started" in run.lines
+    assert f"::group::a.example: {title}" in run.lines
 
 
 def test_domains_that_were_not_started_are_named_at_the_end() -> None:
@@ -230,6 +238,7 @@ def test_domains_that_were_not_started_are_named_at_the_end() -> None:
     assert "b.example" in line
     assert "c.example" in line
     assert "a.example" not in line
+    assert line.endswith(": no")
 
 
 def test_the_same_warning_is_shown_once() -> None:

@@ -213,6 +213,17 @@ def test_a_completed_job_has_no_percentage() -> None:
 
 
 class TestStorage:
+    def test_a_bundle_of_unknown_size_has_no_percentage(self) -> None:
+        job = logged()
+        job.jobs[0].start_phase(DOWNLOAD, job.clock.monotonic())
+        job.wait(LINE_SECONDS)
+
+        job.log.download_progressed(job.jobs[0], 4 * MIB, None)
+
+        (line,) = job.lines
+        assert "4.0 MiB" in line
+        assert "%" not in line
+
     @pytest.mark.parametrize(("seconds", "count"), [(LINE_SECONDS - 1, 1), (LINE_SECONDS, 2)])
     def test_errors_in_quick_succession_have_one_line(self, seconds: float, count: int) -> None:
         job = logged()
@@ -224,22 +235,23 @@ class TestStorage:
         assert len(job.lines) == count
 
     @pytest.mark.parametrize(
-        ("requested", "request_line"),
+        ("requested", "request_id", "response"),
         [
-            (None, "GET s.example.com/b: 206"),
-            ("bytes=5-", "GET s.example.com/b bytes=5-: 206"),
+            (None, None, "GET s.example.com/b: 206"),
+            ("bytes=5-", None, "GET s.example.com/b bytes=5-: 206"),
+            (None, "7f3a", "GET s.example.com/b: 206, request ID 7f3a"),
         ],
     )
-    def test_a_response_is_logged_for_debugging_with_the_range_if_one_was_requested(
-        self, requested: str | None, request_line: str
+    def test_a_response_is_logged_for_debugging_with_its_range_and_request_id(
+        self, requested: str | None, request_id: str | None, response: str
     ) -> None:
         job = logged(debugging=True)
 
         job.log.storage_responded(
-            job.jobs[0], LINK, status=206, requested=requested, request_id=None
+            job.jobs[0], LINK, status=206, requested=requested, request_id=request_id
         )
 
-        assert job.lines == [f"::debug::{request_line}"]
+        assert job.lines == [f"::debug::{response}"]
 
     @pytest.mark.parametrize(
         ("phase", "event", "word"),
