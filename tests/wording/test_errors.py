@@ -1,6 +1,7 @@
 """The page `errors.md`: each error once, with its fact, its cause and its remedy.
 
-Nearly all come from whole runs on the simulated platform. Errors of which only names and numbers differ are shown once.
+Nearly all come from whole runs on the simulated platform. Errors of which only names and numbers
+differ are shown once.
 """
 
 import errno
@@ -10,12 +11,13 @@ import re
 import ssl
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
 from admin_api_simulator import ExportPlan, Fault, Simulator
+from admin_api_simulator.faults import Operation
 from admin_api_simulator.github import COMMIT, CREATOR, OLDER
 from admin_api_simulator.simulator import DEFAULT_TOKEN
 from docs_platform_action import main
@@ -48,20 +50,24 @@ AGENT: Final = {"mode": "agent", "project_id": "demo-project", "job_id": "agent-
 SEVERAL: Final = {"domain": "a.example.com\nb.example.com"}
 PROJECT: Final = {"project_id": "docs"}
 PROJECTS: Final = {"project_id": "a.example.com: 65\nb.example.com: 66"}
-HTML: Final[dict[str, Any]] = {
-    "body": "<!doctype html><title>Log in</title>",
-    "headers": {"Content-Type": "text/html"},
-}
 PROXY: Final = {"HTTPS_PROXY": "http://proxy.example.com:3128"}
 
+
+def login_page(status: int = 200) -> Fault:
+    """Return a page of something in front of the platform."""
+    return Fault(
+        status=status,
+        body="<!doctype html><title>Log in</title>",
+        headers={"Content-Type": "text/html"},
+    )
+
+
 INPUTS: Final[tuple[Inputs, ...]] = (
-    *(
-        {"domain": ""},
-        {"admin_key": ""},
-        {**COLLECT, "job_id": ""},
-        {**AGENT, "project_id": ""},
-        {"mode": "import"},
-    ),
+    {"domain": ""},
+    {"admin_key": ""},
+    {**COLLECT, "job_id": ""},
+    {**AGENT, "project_id": ""},
+    {"mode": "import"},
     {"base_url": "api.example.com"},
     {"base_url": "https://münchen.example"},
     {"base_url": "https://user:pa55word@api.example.com"},
@@ -74,101 +80,104 @@ INPUTS: Final[tuple[Inputs, ...]] = (
     {"domain": "docs.example.com: 65"},
     {"domain": f"{ADMIN_KEY}.example.com"},
     {**COLLECT, "job_id": "a\0b"},
-    *({"timeout": text} for text in ("soon", "0s", "841h")),
-    *({"wait": "x"}, {"start_options": "{"}, {"start_options": '{"domain": "other.example.com"}'}),
-    *({"max_parallel": "0"}, {"min_pages": "0"}, {"poll_interval": "45s"}),
+    {"timeout": "soon"},
+    {"timeout": "0s"},
+    {"timeout": "841h"},
+    {"wait": "x"},
+    {"start_options": "{"},
+    {"start_options": '{"domain": "other.example.com"}'},
+    {"max_parallel": "0"},
+    {"min_pages": "0"},
+    {"poll_interval": "45s"},
     {"job_id": "aj_1", "project_id": "prj_1"},
-    *(
-        {"domain": "", "project_id": text}
-        for text in (
-            "A: 65\n66",
-            "A: 65\na: 66",
-            "A: 65\nB: 65",
-            "65, 66",
-            "65\0",
-            "a/b: 65",
-            "..: 65",
-            "# A: 65",
-            "{projectId}",
-            "- A: 65",
-        )
-    ),
-    *({"domain": "", "project_id": f"docs.example.com{rest}"} for rest in ("", ":", ":65")),
-    *(
-        {**PROJECTS},
-        {**PROJECT, **SEVERAL},
-        {"project_id": "A: 65"},
-        {**COLLECT, **PROJECTS, "domain": ""},
-    ),
-    *({**AGENT, "project_id": "A: 65"}, {**PROJECT, "min_pages": "100"}),
+    {"domain": "", "project_id": "A: 65\n66"},
+    {"domain": "", "project_id": "A: 65\na: 66"},
+    {"domain": "", "project_id": "A: 65\nB: 65"},
+    {"domain": "", "project_id": "65, 66"},
+    {"domain": "", "project_id": "65\0"},
+    {"domain": "", "project_id": "a/b: 65"},
+    {"domain": "", "project_id": "..: 65"},
+    {"domain": "", "project_id": "# A: 65"},
+    {"domain": "", "project_id": "{projectId}"},
+    {"domain": "", "project_id": "- A: 65"},
+    {"domain": "", "project_id": "docs.example.com"},
+    {"domain": "", "project_id": "docs.example.com:"},
+    {"domain": "", "project_id": "docs.example.com:65"},
+    PROJECTS,
+    {**PROJECT, **SEVERAL},
+    {"project_id": "A: 65"},
+    {**COLLECT, **PROJECTS, "domain": ""},
+    {**AGENT, "project_id": "A: 65"},
+    {**PROJECT, "min_pages": "100"},
     {"commit": "main"},
     {**COLLECT, **SEVERAL},
     {**UNPACK, "bundle_path": "missing.tar.gz", "bundle_sha256": "sha256:0"},
-    *({"export_version": "v1"}, {"min_pagse": "100"}),
-    *(
-        {"site_path": path}
-        for path in ("../site", "a\nb", "$RUNNER_TEMP/site", ".\\site", "circle/site", "full", ".")
-    ),
-    *(
-        {"bundle_path": "notes.txt/bundle"},
-        {"bundle_path": "full"},
-        {"bundle_path": "out", "site_path": "out/site"},
-    ),
+    {"export_version": "v1"},
+    {"min_pagse": "100"},
+    {"site_path": "../site"},
+    {"site_path": "a\nb"},
+    {"site_path": "$RUNNER_TEMP/site"},
+    {"site_path": ".\\site"},
+    {"site_path": "circle/site"},
+    {"site_path": "full"},
+    {"site_path": "."},
+    {"bundle_path": "notes.txt/bundle"},
+    {"bundle_path": "full"},
+    {"bundle_path": "out", "site_path": "out/site"},
     {**SEVERAL, "site_path": "site"},
     {**COLLECT, "domain": "", "site_path": "{domain}"},
-    *({"ca_bundle": "missing.pem"}, {"ca_bundle": "notes.txt"}),
-    *({**PLAN, "compare_with": path} for path in ("missing.manifest", "cut-off.manifest", "full")),
-    *({**PLAN, **wrong} for wrong in ({"first_publication": "true"}, {"max_removed": "101%"})),
+    {"ca_bundle": "missing.pem"},
+    {"ca_bundle": "notes.txt"},
+    {**PLAN, "compare_with": "missing.manifest"},
+    {**PLAN, "compare_with": "cut-off.manifest"},
+    {**PLAN, "compare_with": "full"},
+    {**PLAN, "first_publication": "true"},
+    {**PLAN, "max_removed": "101%"},
 )
 """Inputs that are refused, besides those of a good export."""
 
 START: Final = (
     Fault(status=401, json={"error": "invalid token"}),
     Fault(status=403, json={}),
-    Fault(status=403, **HTML),
-    Fault(**HTML),
-    *(Fault(status=404, json={"error": text}) for text in ("no such endpoint", "domain not found")),
+    login_page(403),
+    login_page(),
+    Fault(status=404, json={"error": "no such endpoint"}),
+    Fault(status=404, json={"error": "domain not found"}),
     Fault(status=409, json={"jobId": "se_9"}),
     Fault(status=400, json={"detail": [{"loc": ["body", "domain"], "msg": "required"}]}),
     Fault(status=302, headers={"Location": "https://login.example.com/sso?token=secret"}),
     Fault(status=301, headers={"Location": "/elsewhere"}),
     Fault(status=429, json={}, headers={"Retry-After": "108000"}),
-    Fault(status=429, **HTML),
+    login_page(429),
     Fault(cut="before_response"),
     Fault(json={"id": "se_1"}),
     Fault(json={"jobId": f"se_{ADMIN_KEY}"}),
 )
 START_BY_PROJECT: Final = (
     Fault(status=403, json={}),
-    *(
-        Fault(status=404, json={"error": text})
-        for text in ("no such endpoint", "project not found")
-    ),
+    Fault(status=404, json={"error": "no such endpoint"}),
+    Fault(status=404, json={"error": "project not found"}),
     Fault(status=409, json={"error": "An export of this deployment is running.", "jobId": "se_9"}),
     Fault(status=409, json={}),
 )
 READ: Final = (
-    *(
-        Fault(status=404),
-        Fault(status=503, json={}),
-        Fault(**HTML),
-        Fault(json={"jobId": "export-finished"}),
-    ),
-    *(
-        Fault(body=b"[" * 2 * 1024**2),
-        Fault(json={"status": "completed", "jobId": f"se_{ADMIN_KEY}"}),
-    ),
+    Fault(status=404),
+    Fault(status=503, json={}),
+    login_page(),
+    Fault(json={"jobId": "export-finished"}),
+    Fault(body=b"[" * 2 * 1024**2),
+    Fault(json={"status": "completed", "jobId": f"se_{ADMIN_KEY}"}),
 )
 DOWNLOAD: Final = (
     Fault(
         status=403,
         body="<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>",
     ),
-    *(Fault(status=404), Fault(status=503), Fault(**HTML)),
-    *(
-        Fault(status=302, headers={"Location": target})
-        for target in ("http://s.example.com/?secret=1", "/")
-    ),
+    Fault(status=404),
+    Fault(status=503),
+    login_page(),
+    Fault(status=302, headers={"Location": "http://s.example.com/?secret=1"}),
+    Fault(status=302, headers={"Location": "/"}),
 )
 TROUBLES: Final[tuple[tuple[OSError, Mapping[str, str]], ...]] = (
     (ConnectionRefusedError(), {}),
@@ -181,20 +190,17 @@ Groups = dict[tuple[str, str], dict[str, dict[str, str]]]
 """Details by fact, by cause and remedy."""
 
 VARIABLE: Final = (
-    *(
-        "(?<=looks like ).*",
-        "(?<=cannot be read: ).*",
-        "(?<=is not a bundle: ).*",
-        "(?<=compressed with ).*?(?=[.])",
-    ),
-    *(
-        "'[^']*'",
-        "^The (?:name of entry|target of symbolic link)",
-        "(?<=bytes )[0-9a-f ]+",
-        "(?<= is a )[a-z ]+(?=,)",
-    ),
+    "(?<=looks like ).*",
+    "(?<=cannot be read: ).*",
+    "(?<=is not a bundle: ).*",
+    "(?<=compressed with ).*?(?=[.])",
+    "'[^']*'",
+    "^The (?:name of entry|target of symbolic link)",
+    "(?<=bytes )[0-9a-f ]+",
+    "(?<= is a )[a-z ]+(?=,)",
 )
-"""What differs between errors of a kind: names, bytes, kinds of files, and what a library or the storage says."""
+"""What differs between errors of a kind: names, bytes, kinds of files, and what a library or the
+storage says."""
 
 UNTRUSTED: Final = {
     10: "certificate has expired",
@@ -210,11 +216,12 @@ class Runs:
         (workspace / "full").mkdir()
         (workspace / "full" / "index.html").touch()
         (workspace / "notes.txt").touch()
-        for name, last in {"published": "", "cut-off": "# text"}.items():
-            lines = "".join(f"{number:064}  {number}.html\n" for number in range(7))
-            (workspace / f"{name}.manifest").write_text(f"# 7 files\n{lines}{last}")
-        for link, target in {"circle": "other", "other": "circle"}.items():
-            (workspace / link).symlink_to(target)
+        lines = [f"{number:064}  {number}.html\n" for number in range(7)]
+        manifest = f"# 7 files\n{''.join(lines)}"
+        (workspace / "published.manifest").write_text(manifest)
+        (workspace / "cut-off.manifest").write_text(f"{manifest}# text")
+        (workspace / "circle").symlink_to("other")
+        (workspace / "other").symlink_to("circle")
         self.workspace = workspace
         self._action = Action(workspace)
 
@@ -242,7 +249,8 @@ class Runs:
         assert failures, inputs
         return failures[-1]
 
-    def faulty(self, operation: Any, fault: Fault, inputs: Inputs) -> ActionError:
+    def faulty(self, operation: Operation, fault: Fault, inputs: Inputs) -> ActionError:
+        """Return why a run failed on a platform whose operation always has this fault."""
         return self.failure(inputs, lambda simulator: simulator.script_forever(operation, fault))
 
 
@@ -251,35 +259,36 @@ FILE: Final = Path(__file__).with_name("errors.md")
 
 def page() -> str:
     """Return the page."""
-    with tempfile.TemporaryDirectory(
-        dir="/tmp"
-    ) as folder:  # a longer path would be shortened in the texts
+    # a longer path would be shortened in the texts
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         workspace = Path(folder, "workspace")
         workspace.mkdir()
-        errors = [*_errors(Runs(workspace))]
-    by_reason: dict[str, Groups] = {
-        kind.failure_reason: {} for kind in ActionError.__subclasses__()
-    }
+        errors = list(_errors(Runs(workspace)))
+    lines = []
+    for reason, groups in _by_reason(errors, folder).items():
+        lines += [f"\n## `{reason}`\n", "~~~text", *_lines(groups), "~~~"]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    sections = [
+        _INTRODUCTION,
+        *_network(),
+        *_each_once(lines),
+        f"\nSHA-256 of all lines in full: `{digest}`",
+        "",
+    ]
+    return "\n".join(sections)
+
+
+def _by_reason(errors: Iterable[ActionError], folder: str) -> Mapping[str, Groups]:
+    """Group errors by failure reason. Details of which only names differ become one."""
+    by_reason: dict[str, Groups] = {}
+    for kind in ActionError.__subclasses__():
+        by_reason[kind.failure_reason] = {}
     for error in errors:
         group = by_reason[error.failure_reason].setdefault((error.cause, error.remedy), {})
         details = group.setdefault(_shown(error.summary, folder), {})
         for detail in error.details:
             details.setdefault(_without_names(detail), _shown(detail, folder))
-    lines = [
-        line
-        for reason, groups in by_reason.items()
-        for line in (f"\n## `{reason}`\n", "~~~text", *_lines(groups), "~~~")
-    ]
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    return "\n".join(
-        [
-            _INTRODUCTION,
-            *_network(),
-            *_each_once(lines),
-            f"\nSHA-256 of all lines in full: `{digest}`",
-            "",
-        ]
-    )
+    return by_reason
 
 
 _INTRODUCTION: Final = """\
@@ -290,8 +299,8 @@ Most errors, each once. `…` stands for text further above. Written by `make wo
 
 
 def _network() -> list[str]:
-    messages = dict.fromkeys(re.sub(r" \([A-Z0-9_]+\)", "", message_of(name)) for name in ERRORS)
-    return ["## The last error of a network\n", "~~~text", *messages, "~~~"]
+    messages = [re.sub(r" \([A-Z0-9_]+\)", "", message_of(name)) for name in ERRORS]
+    return ["## The last error of a network\n", "~~~text", *dict.fromkeys(messages), "~~~"]
 
 
 def _lines(groups: Groups) -> Iterator[str]:
@@ -299,34 +308,45 @@ def _lines(groups: Groups) -> Iterator[str]:
     for (cause, remedy), facts in groups.items():
         for fact, details in facts.items():
             yield fact
-            yield from (f"  {detail}" for detail in details.values())
-        yield from (f"      {text}" for text in (cause, remedy) if text)
+            for detail in details.values():
+                yield f"  {detail}"
+        for advice in (cause, remedy):
+            if advice:
+                yield f"      {advice}"
 
 
 def _each_once(lines: Iterable[str]) -> Iterator[str]:
-    """Shorten long sentences that stand further above, if only names differ, and the beginning of errors about one input."""
+    """Shorten long sentences that stand further above, if only names differ.
+
+    The beginning of errors about one input is shortened, too.
+    """
     seen: set[str] = set()
     for line in lines:
-        indentation, text = re.fullmatch(r"(\s*)(.*?)\s*", line).groups()
+        text = line.strip()
+        indentation = line[: len(line) - len(line.lstrip())]
         sentences = re.split(r"(?<=\.) (?=[A-Z`])|(?<=^Invalid input) ", text)
-        known = [
-            re.sub(r'for \S+ s|"[^"]*"|https:\S+|se_\w+|export-finished', "", sentence)
-            for sentence in sentences
-        ]
-        is_known = [
-            (len(key.split()) > 3 or key == "Invalid input") and key in seen for key in known
-        ]
-        seen.update(known)
-        if all(is_known):
-            yield f"{indentation}{' '.join(text.split()[:2])}…"
-        elif any(is_known):
-            parts = [
-                "…" if known else sentence
-                for sentence, known in zip(sentences, is_known, strict=True)
-            ]
-            yield indentation + " ".join(parts).replace("… ", "…")
-        else:
+        shortened = []
+        for sentence in sentences:
+            is_known = _is_long(sentence) and _key(sentence) in seen
+            shortened.append("…" if is_known else sentence)
+        seen.update(_key(sentence) for sentence in sentences)
+        if shortened == sentences:
             yield line
+        elif set(shortened) == {"…"}:
+            first_words = " ".join(text.split()[:2])
+            yield f"{indentation}{first_words}…"
+        else:
+            yield indentation + " ".join(shortened).replace("… ", "…")
+
+
+def _key(sentence: str) -> str:
+    """Return a sentence without the names that may differ."""
+    return re.sub(r'for \S+ s|"[^"]*"|https:\S+|se_\w+|export-finished', "", sentence)
+
+
+def _is_long(sentence: str) -> bool:
+    key = _key(sentence)
+    return len(key.split()) > 3 or key == "Invalid input"
 
 
 def _shown(text: str, folder: str) -> str:
@@ -338,7 +358,8 @@ def _without_names(text: str) -> str:
 
 
 def _errors(runs: Runs) -> Iterator[ActionError]:
-    yield from (runs.failure({**EXPORT, **inputs}) for inputs in INPUTS)
+    for inputs in INPUTS:
+        yield runs.failure({**EXPORT, **inputs})
     yield from _of_the_api(runs)
     yield from _of_github(runs)
     yield from _of_jobs(runs)
@@ -355,23 +376,24 @@ def _of_github(runs: Runs) -> Iterator[ActionError]:
         "github_token": DEFAULT_TOKEN,
         "deployment_creator": CREATOR,
     }
-    deployments: tuple[Sequence[tuple[str, Mapping[str, Any]]], ...] = (
-        [(OLDER, {}), (COMMIT, {"ends_as": "failure"})],
-        [(OLDER, {}), (COMMIT, {"seconds": 9999})],
-        [(OLDER, {})],
-        [(COMMIT, {"ends_as": "inactive"})],
-        [(COMMIT, {}), (COMMIT, {"environment": "preview"})],
-        [(COMMIT, {"environment": "github-pages", "creator": "github-actions[bot]"})],
-    )
-    for made in deployments:
 
-        def plan(
-            simulator: Simulator, made: Sequence[tuple[str, Mapping[str, Any]]] = made
-        ) -> None:
-            for commit, options in made:
-                simulator.github.add(commit, **options)
+    def failure_after(*deployed: str, **options: Any) -> ActionError:
+        """Return why a run failed after the deployments of commits, the last with options."""
 
-        yield runs.failure(inputs, plan)
+        def plan(simulator: Simulator) -> None:
+            *earlier, last = deployed
+            for commit in earlier:
+                simulator.github.add(commit)
+            simulator.github.add(last, **options)
+
+        return runs.failure(inputs, plan)
+
+    yield failure_after(OLDER, COMMIT, ends_as="failure")
+    yield failure_after(OLDER, COMMIT, seconds=9999)
+    yield failure_after(OLDER)
+    yield failure_after(COMMIT, ends_as="inactive")
+    yield failure_after(COMMIT, COMMIT, environment="preview")
+    yield failure_after(COMMIT, environment="github-pages", creator="github-actions[bot]")
     for fault in (
         Fault(status=403, json={"message": "Resource not accessible by integration"}),
         Fault(status=429, json={}),
@@ -381,18 +403,13 @@ def _of_github(runs: Runs) -> Iterator[ActionError]:
         yield runs.faulty("list_deployments", fault, inputs)
 
 
-def _same_deployment(simulator: Simulator) -> None:
-    simulator.plan_export("a.example.com", ExportPlan(job_id="se_1"))
-    refusal = Fault(status=409, json={"jobId": "se_1"})
-    simulator.script_forever("start_export", refusal, domain="b.example.com")
-
-
 def _of_the_api(runs: Runs) -> Iterator[ActionError]:
-    yield from (runs.faulty("start_export", fault, EXPORT) for fault in START)
-    yield from (
-        runs.faulty("start_export", fault, {**PROJECT, "domain": ""}) for fault in START_BY_PROJECT
-    )
-    yield from (runs.faulty("read_export", fault, COLLECT) for fault in READ)
+    for fault in START:
+        yield runs.faulty("start_export", fault, EXPORT)
+    for fault in START_BY_PROJECT:
+        yield runs.faulty("start_export", fault, {**PROJECT, "domain": ""})
+    for fault in READ:
+        yield runs.faulty("read_export", fault, COLLECT)
     yield runs.faulty("make_bundle", Fault(status=403, json={"error": "no"}), COLLECT)
     yield runs.faulty(
         "read_export",
@@ -400,41 +417,45 @@ def _of_the_api(runs: Runs) -> Iterator[ActionError]:
         {**COLLECT, **PROJECT},
     )
     yield runs.faulty("read_export", Fault(json={"status": "completed"}), {**COLLECT, **PROJECT})
-    yield from (
-        runs.faulty("read_agent_job", fault, AGENT)
-        for fault in (Fault(status=403, json={}), Fault(status=404))
-    )
-    yield from (
-        runs.faulty("make_bundle", fault, COLLECT)
-        for fault in (Fault(status=202), Fault(status=409, json={}), Fault(json={}))
-    )
+    for fault in (Fault(status=403, json={}), Fault(status=404)):
+        yield runs.faulty("read_agent_job", fault, AGENT)
+    for fault in (Fault(status=202), Fault(status=409, json={}), Fault(json={})):
+        yield runs.faulty("make_bundle", fault, COLLECT)
     yield runs.failure({**EXPORT, "base_url": "https://api.example.com/v1"})
-    yield runs.failure(
-        {**EXPORT, **SEVERAL},
-        lambda simulator: simulator.script_forever("start_export", Fault(json={"jobId": "se_1"})),
-    )
-    yield runs.failure({**EXPORT, **SEVERAL}, _same_deployment)
-    for later in (Fault(status=404), Fault(status=403, **HTML)):
-        yield runs.failure(
-            EXPORT,
-            lambda simulator, later=later: simulator.script_forever(
-                "read_export", later, after=[None]
-            ),
-            export_seconds=3600,
-        )
+    yield runs.faulty("start_export", Fault(json={"jobId": "se_1"}), {**EXPORT, **SEVERAL})
+    yield runs.failure({**EXPORT, **SEVERAL}, _start_the_same_deployment_twice)
+    yield _after_the_first_reading(runs, Fault(status=404))
+    yield _after_the_first_reading(runs, login_page(403))
     yield runs.faulty("make_bundle", Fault(status=404), COLLECT)
+    yield from _of_the_network(runs)
+
+
+def _start_the_same_deployment_twice(simulator: Simulator) -> None:
+    simulator.plan_export("a.example.com", ExportPlan(job_id="se_1"))
+    refusal = Fault(status=409, json={"jobId": "se_1"})
+    simulator.script_forever("start_export", refusal, domain="b.example.com")
+
+
+def _after_the_first_reading(runs: Runs, fault: Fault) -> ActionError:
+    def plan(simulator: Simulator) -> None:
+        simulator.script_forever("read_export", fault, after=[None])
+
+    return runs.failure(EXPORT, plan, export_seconds=3600)
+
+
+def _of_the_network(runs: Runs) -> Iterator[ActionError]:
     for error, env in TROUBLES:
         yield runs.failure(COLLECT, trouble=lambda _sent, error=error: error, env=env)
     yield runs.failure({**COLLECT, "base_url": "https://192.0.2.1"}, env={"NO_PROXY": "\udcff/8"})
     for code, reason in UNTRUSTED.items():
         untrusted = ssl.SSLCertVerificationError(1, "certificate verify failed")
-        untrusted.verify_code, untrusted.verify_message = code, reason
+        untrusted.verify_code = code
+        untrusted.verify_message = reason
         yield runs.failure(COLLECT, trouble=lambda _sent, error=untrusted: error)
     with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError):
         no_threads = runs.failure_on("https://127.0.0.1:9", COLLECT)
-    details = [
-        re.sub(r"for \S+ s", "for 0.5 s", detail) for detail in no_threads.details
-    ]  # it ran on a real clock
+    # it ran on a real clock
+    details = [re.sub(r"for \S+ s", "for 0.5 s", detail) for detail in no_threads.details]
     yield no_threads.with_details(*details)
 
 
@@ -454,11 +475,9 @@ def _of_jobs(runs: Runs) -> Iterator[ActionError]:
     yield runs.failure({**COLLECT, "min_pages": "99"}, reading(status="completed"))
     yield runs.failure({**SITE, "min_pages": "99"}, reading(status="completed"))
     yield runs.failure({**COLLECT, **PLAN, "max_removed": "10%"})
-    for status in (
-        {"status": "running", "progress": 99.9, "pageCount": 1412},
-        {"status": "polishing"},
-    ):
-        yield runs.failure({**COLLECT, "timeout": "10m"}, reading(**status))
+    is_running = reading(status="running", progress=99.9, pageCount=1412)
+    yield runs.failure({**COLLECT, "timeout": "10m"}, is_running)
+    yield runs.failure({**COLLECT, "timeout": "10m"}, reading(status="polishing"))
     yield runs.faulty(
         "read_export",
         Fault(status=503, json={}),
@@ -474,20 +493,21 @@ def _of_jobs(runs: Runs) -> Iterator[ActionError]:
 
 
 def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
-    yield from (runs.faulty("download", fault, SITE) for fault in DOWNLOAD)
-    yield from (runs.faulty("download", Fault(body=archive), SITE) for archive in ARCHIVES.values())
+    for fault in DOWNLOAD:
+        yield runs.faulty("download", fault, SITE)
+    for archive in ARCHIVES.values():
+        yield runs.faulty("download", Fault(body=archive), SITE)
     yield runs.failure(
         SITE,
         trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError(),
     )
     yield runs.failure(UNPACK)
     yield runs.failure({**UNPACK, "bundle_sha256": hashlib.sha256(b"").hexdigest()})
-    archive = runs.workspace / "gone.tar.gz"
-    archive.touch()
-    with mock.patch.object(
-        Outputs, "check", side_effect=archive.unlink
-    ):  # after the inputs are read
-        yield runs.failure({**UNPACK, "bundle_path": archive.name})
+    gone = runs.workspace / "gone.tar.gz"
+    gone.touch()
+    # removed after the inputs are read
+    with mock.patch.object(Outputs, "check", side_effect=gone.unlink):
+        yield runs.failure({**UNPACK, "bundle_path": gone.name})
     with mock.patch.object(Pipe, "start", side_effect=RuntimeError):
         yield runs.failure(SITE)
 
@@ -499,9 +519,8 @@ def _of_the_system(runs: Runs) -> Iterator[ActionError]:
     for number in (errno.ENOSPC, errno.EIO, errno.EEXIST, errno.EACCES):
         with (
             mock.patch.object(staging, "write_all", side_effect=failing(number)),
-            mock.patch.object(
-                staging.Staged, "__exit__", return_value=None
-            ),  # the part is still there
+            # the part is still there
+            mock.patch.object(staging.Staged, "__exit__", return_value=None),
         ):
             yield runs.failure({**COLLECT, "bundle_path": f"{number}.tar.gz"})
     with mock.patch.object(paths.tempfile, "TemporaryFile", side_effect=failing(errno.EROFS)):
@@ -515,24 +534,21 @@ def _of_the_system(runs: Runs) -> Iterator[ActionError]:
         except ActionError as error:
             yield error
     bug = internal_error(KeyError())
-    yield bug.with_details(
-        re.sub(r"action \S+, Python \S+", "action 1.2.3, Python 3.13.0.", bug.details[0])
-    )
+    detail = re.sub(r"action \S+, Python \S+", "action 1.2.3, Python 3.13.0.", bug.details[0])
+    yield bug.with_details(detail)
 
 
 def _cancelled() -> Iterator[ActionError]:
-    for known, is_unconfirmed in (
-        ({}, False),
-        ({"began_at": 100.0, "job_id": "se_1"}, False),
-        ({"began_at": 100.0}, True),
-    ):
-        job = Job(mode="export", **known)
-        job.cancel("SIGTERM", 131.0, is_start_unconfirmed=is_unconfirmed)
+    waiting = Job(mode="export")
+    running = Job(mode="export", began_at=100.0, job_id="se_1")
+    starting = Job(mode="export", began_at=100.0)
+    for job in (waiting, running, starting):
+        job.cancel("SIGTERM", 131.0, is_start_unconfirmed=job is starting)
         if job.failure is not None:
             yield job.failure
 
 
 def test_the_page_has_the_sentences_of_the_package() -> None:
-    assert FILE.read_text(encoding="utf-8") == page(), (
-        "read the difference that `make wording` makes"
-    )
+    written = FILE.read_text(encoding="utf-8")
+
+    assert written == page(), "read the difference that `make wording` makes"

@@ -124,12 +124,8 @@ FILE: Final = Path(__file__).with_name("runs.md")
 
 def page() -> str:
     """Return the page."""
-    return "\n".join(
-        [
-            _INTRODUCTION,
-            *(f"## {title}\n\n~~~text\n{_shown(run)}~~~\n" for title, run in RUNS.items()),
-        ]
-    )
+    sections = [f"## {title}\n\n~~~text\n{_shown(run)}~~~\n" for title, run in RUNS.items()]
+    return "\n".join([_INTRODUCTION, *sections])
 
 
 _INTRODUCTION: Final = """\
@@ -140,26 +136,24 @@ Whole runs: the log and, for some, the job summary. Written by `make wording`.
 
 
 def _shown(run: Run) -> str:
-    platform = VirtualPlatform(
-        VirtualClock(), archive="tar", **run.options
-    )  # a compressed size depends on zlib's version
+    # a compressed size depends on zlib's version
+    platform = VirtualPlatform(VirtualClock(), archive="tar", **run.options)
     run.plan(platform.simulator)
     files: Mapping[str, bytes] = {}
     if run.change is not None:
         published = run_virtually(platform, {**SITE, "manifest-path": MANIFEST})
         files = {MANIFEST: published.left[MANIFEST]}
         platform.simulator.plan_export("docs.example.com", ExportPlan(change=run.change))
-    ended = run_virtually(
-        platform, {"poll-interval": "45s", "max-poll-interval": "45s", **run.inputs}, files=files
-    )
-    summary = re.sub(
-        r"---\n(?:.*\n)+?---\n", "…\n", ended.summary
-    )  # without the colors of the timeline
+    inputs = {"poll-interval": "45s", "max-poll-interval": "45s", **run.inputs}
+    ended = run_virtually(platform, inputs, files=files)
     log = re.sub("(?m)^::add-mask::.*\n", "", ended.stdout)  # which the runner does not show
-    return f"{log}\n{summary}" if run.with_summary else log
+    if not run.with_summary:
+        return log
+    summary = re.sub(r"---\n(?:.*\n)+?---\n", "…\n", ended.summary)  # the timeline's colors
+    return f"{log}\n{summary}"
 
 
 def test_the_page_has_the_sentences_of_the_package() -> None:
-    assert FILE.read_text(encoding="utf-8") == page(), (
-        "read the difference that `make wording` makes"
-    )
+    written = FILE.read_text(encoding="utf-8")
+
+    assert written == page(), "read the difference that `make wording` makes"

@@ -211,7 +211,7 @@ class Publication:
         archive = stream.drain()
         if archive != self.job.delivered.archive:
             self.job.delivered = replace(self.job.delivered, archive=archive)
-            self.context.events.downloaded(self.job)
+            self.context.events.downloaded(self.job, archive)
 
 
 def _open_zip(archive: Staged | None, site: Staged) -> BinaryIO:

@@ -200,7 +200,7 @@ class BundleStream(io.RawIOBase):
         if link is None or self._needs_link:
             link = self._context.api.make_link(self._job)
             self._job.link = link
-            self._events.link_made(self._job)
+            self._events.link_made(self._job, link)
             self._needs_link = False
         return link.url
 

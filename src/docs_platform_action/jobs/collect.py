@@ -26,7 +26,7 @@ def collect_site(
     _check_export(job, reading, delivery, context)
     job.start_phase(BUNDLE, context.clock.monotonic())
     job.link = reading.link or context.api.make_link(job)
-    context.events.link_made(job)
+    context.events.link_made(job, job.link)
     Delivery(job, delivery, context).deliver()
 
 

@@ -176,7 +176,7 @@ class ExportRunner(Runner):
             for ended in over:
                 self._end(ended, room_failure(ended, self._context.clock.monotonic()))
             return
-        self._context.events.waiting_for_room(job)
+        self._context.events.waiting_for_room(job, refusal)
         if is_limit:
             self._queue.put_behind(job)
         else:

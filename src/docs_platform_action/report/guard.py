@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
+from ..errors import NoRoom
 from ..job import Job
+from ..models import Archive, BundleLink
 from .console import Console
 from .log import Log
 
@@ -74,13 +76,13 @@ class GuardedEvents:
         with self._guard():
             self._listener.recovered(job, server, after_seconds=after_seconds)
 
-    def waiting_for_room(self, job: Job) -> None:
+    def waiting_for_room(self, job: Job, refusal: NoRoom) -> None:
         with self._guard():
-            self._listener.waiting_for_room(job)
+            self._listener.waiting_for_room(job, refusal)
 
-    def link_made(self, job: Job) -> None:
+    def link_made(self, job: Job, link: BundleLink) -> None:
         with self._guard():
-            self._listener.link_made(job)
+            self._listener.link_made(job, link)
 
     def storage_responded(
         self,
@@ -108,9 +110,9 @@ class GuardedEvents:
         with self._guard():
             self._listener.download_restarted(job, reason)
 
-    def downloaded(self, job: Job) -> None:
+    def downloaded(self, job: Job, archive: Archive) -> None:
         with self._guard():
-            self._listener.downloaded(job)
+            self._listener.downloaded(job, archive)
 
     def unpack_progressed(self, job: Job, files: int, size: int) -> None:
         with self._guard():

@@ -6,27 +6,27 @@ import pytest
 
 from docs_platform_action.report.estimate import MIN_POINTS, MIN_SECONDS, Estimate
 
-Reading = tuple[float, float | None, int | None, str]
-QUEUED: Reading = (0, None, None, "queued")
+# the time, the progress, and "queued", "running" or "ended"
+Reading = tuple[float, float | None, str]
+QUEUED: Reading = (0, None, "queued")
 
 
-def displayed(*readings: Reading) -> Estimate:
-    """Return the estimate after readings: the time, the progress, the page count, and "queued", "running" or "ended"."""
+def estimate_after(readings: Sequence[Reading]) -> Estimate:
     estimate = Estimate()
-    for at, percent, _, state in readings:
+    for at, percent, state in readings:
         estimate.update(at, percent, queued=state == "queued", ended=state == "ended")
     return estimate
 
 
-def running(at: float, percent: float | None, pages: int | None = None) -> Reading:
-    return (at, percent, pages, "running")
+def running(at: float, percent: float | None) -> Reading:
+    return (at, percent, "running")
 
 
 REMAINING: Mapping[str, tuple[Sequence[Reading], float, float | None]] = {
     "nothing was read": ([], 10, None),
     "a job seen in the queue begins at 0 %": ([QUEUED, running(31, 12)], 31, 31 * 88 / 12),
     "time before the last reading without progress": (
-        [QUEUED, (600, None, None, "queued"), running(610, None, 3), running(630, 20, 9)],
+        [QUEUED, (600, None, "queued"), running(610, None), running(630, 20)],
         630,
         80,
     ),
@@ -35,17 +35,24 @@ REMAINING: Mapping[str, tuple[Sequence[Reading], float, float | None]] = {
         40,
         360,
     ),
-    "collected": ([running(500, 60, 100)], 600, None),
+    "time before a reading without progress counts, once there was progress": (
+        [QUEUED, running(50, 50), running(60, None), running(80, 80)],
+        80,
+        20,
+    ),
+    "collected": ([running(500, 60)], 600, None),
     "just enough points and seconds": ([QUEUED, running(MIN_SECONDS, MIN_POINTS)], MIN_SECONDS, 95),
     "too few points": ([QUEUED, running(MIN_SECONDS, MIN_POINTS - 0.1)], MIN_SECONDS, None),
+    "too few seconds": ([QUEUED, running(MIN_SECONDS - 0.1, 50)], MIN_SECONDS - 0.1, None),
+    "nothing remains": ([QUEUED, running(50, 100)], 50, None),
     "it grows during a stall": ([QUEUED, running(50, 50)], 60, 60),
     "a fall": ([QUEUED, running(100, 50), running(110, 20)], 110, None),
     "after the queue it is measured again": (
-        [QUEUED, running(100, 50), (200, None, None, "queued"), running(210, 10)],
+        [QUEUED, running(100, 50), (200, None, "queued"), running(210, 10)],
         210,
         90,
     ),
-    "ended": ([QUEUED, (100, 57, None, "ended")], 100, None),
+    "ended": ([QUEUED, (100, 57, "ended")], 100, None),
 }
 
 
@@ -53,6 +60,5 @@ REMAINING: Mapping[str, tuple[Sequence[Reading], float, float | None]] = {
 def test_the_rest_is_measured_since_progress_began(case: str) -> None:
     readings, now, remaining = REMAINING[case]
 
-    assert displayed(*readings).remaining_seconds(now) == (
-        None if remaining is None else pytest.approx(remaining)
-    )
+    expected = None if remaining is None else pytest.approx(remaining)
+    assert estimate_after(readings).remaining_seconds(now) == expected

@@ -1,6 +1,7 @@
 """The guard passes every event on as it is."""
 
 import inspect
+from types import FunctionType
 from unittest.mock import Mock
 
 import pytest
@@ -13,17 +14,20 @@ METHODS = [method for name, method in vars(Events).items() if not name.startswit
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
-def test_each_argument_is_passed_on(method: object) -> None:
-    listener, name = Mock(), method.__name__  # type: ignore[attr-defined]
-    parameters = [*inspect.signature(method).parameters.values()][1:]  # type: ignore[arg-type]
-    given = [object() for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
-    named = {
-        parameter.name: object()
-        for parameter in parameters
-        if parameter.kind is parameter.KEYWORD_ONLY
-    }
+def test_each_argument_is_passed_on(method: FunctionType) -> None:
+    listener = Mock()
+    events = GuardedEvents(listener, Log().console)
+    given = []
+    named = {}
+    for name, parameter in inspect.signature(method).parameters.items():
+        if name == "self":
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            named[name] = object()
+        else:
+            given.append(object())
 
-    getattr(GuardedEvents(listener, Log().console), name)(*given, **named)
+    getattr(events, method.__name__)(*given, **named)
 
-    getattr(listener, name).assert_called_once_with(*given, **named)
+    getattr(listener, method.__name__).assert_called_once_with(*given, **named)
     assert len(listener.mock_calls) == 1
