@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from requests.utils import get_environ_proxies
 
+from .addresses import is_loopback
 from .api.admin_api import AdminApi
 from .api.room import Room
 from .clock import Clock
@@ -28,7 +29,6 @@ from .inputs.reader import Reader
 from .inputs.settings import Settings
 from .job import Job
 from .jobs.runner import Runner, job_of
-from .models import is_loopback
 from .outputs import Outputs
 from .redaction import Redactor
 from .report.console import Console

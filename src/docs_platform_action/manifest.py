@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from .models import UNUSABLE
+from .text import UNUSABLE
 
 MAX_FILES: Final = 250_000
 MAX_BYTES: Final = 128 * 1024**2

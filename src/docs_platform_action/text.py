@@ -12,6 +12,9 @@ MAX_FOREIGN_TEXT_LENGTH: Final = 1000
 MAX_WORD_LENGTH: Final = 60  # for what should be a word or a date
 MAX_JOINED_ERRORS: Final = 10
 
+# control characters and lone surrogates
+UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
 # letters and marks without a shape (source: Unicode, Default_Ignorable_Code_Point): a key with one inside looks intact, and .NET,
 # in which the runner is written, may ignore them where it compares texts
 _INVISIBLE: Final = re.compile(

@@ -12,6 +12,7 @@ from docs import reference
 from docs.pages import markdown_pages
 from docs_platform_action.bundle.plan import compare
 from docs_platform_action.errors import ActionError, Cancelled
+from docs_platform_action.github.deployments import read_deployment
 from docs_platform_action.inputs.settings import (
     CommitSettings,
     DeliverySettings,
@@ -22,7 +23,7 @@ from docs_platform_action.inputs.settings import (
 )
 from docs_platform_action.inputs.table import INPUTS, Input
 from docs_platform_action.job import Delivered, Job
-from docs_platform_action.models import AgentJob, Archive, BundleLink, Deployment, ExportJob
+from docs_platform_action.models import AgentJob, Archive, BundleLink, ExportJob
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.signals import SIGNALS
@@ -85,7 +86,7 @@ JOBS = (
         mode=Mode.EXPORT,
         domain="docs.example.com",
         job_id="se_1",
-        deployed=Deployment.from_json(
+        deployed=read_deployment(
             {"id": 1, "sha": "9f8e7d6"}, "https://github.example.com/octo/docs"
         ),
         reading=ExportJob(status="completed", page_count=412),

@@ -32,12 +32,13 @@ from ..http.retry import Retry, TransientError, backoff_pauses
 from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
 from ..job import Job
-from ..models import API, AgentJob, BundleLink, ExportJob, read_started
+from ..models import API, AgentJob, BundleLink, ExportJob
 from ..text import format_approx, format_clock, format_seconds
 from .answers import Answer
 from .by_domain import ByDomain
 from .by_project import ByProject
 from .calls import Call, ExportForm, path_segment, settles_at
+from .resources import read_agent_job, read_started
 from .room import ANSWER_CHECK_SECONDS, Room, StartHeld
 
 T = TypeVar("T")
@@ -175,7 +176,7 @@ class AdminApi:
             job=job,
             action="read agent jobs",
             request=Request(method="GET", url=path),
-            read=partial(AgentJob.from_json, job_id=job.job_id),
+            read=partial(read_agent_job, job_id=job.job_id),
             temporary_until={404: settles_at(job)},
             deadline=deadline,
         )

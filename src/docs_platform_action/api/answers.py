@@ -11,9 +11,10 @@ from .. import errors
 from ..errors import ActionError, Advice, BadResponse, NoRoom
 from ..http.api_client import ApiClient, ApiResponse
 from ..http.faults import format_status
+from ..http.reasons import read_error, reasons_in
 from ..http.retry import TEMPORARY_STATUSES, TransientError
-from ..models import read_error, read_job_id, reasons_in
 from .calls import Call
+from .resources import read_job_id
 
 T = TypeVar("T")
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 from ..errors import Advice
 from ..http.transport import Request
 from ..job import Job
-from ..models import BundleLink, ExportJob
+from ..models import ExportJob
 from .calls import path_segment
+from .resources import read_bundle_link, read_export_job
 
 
 class ByProject:
@@ -53,10 +54,10 @@ class ByProject:
 
         The link may come later than the status.
         """
-        reading = ExportJob.from_json(body)
+        reading = read_export_job(body)
         if reading.status == ExportJob.COMPLETED:
             with contextlib.suppress(ValueError):
-                return replace(reading, link=BundleLink.from_json(body))
+                return replace(reading, link=read_bundle_link(body))
         return reading
 
     def link(self, job: Job) -> None:

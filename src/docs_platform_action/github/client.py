@@ -10,11 +10,11 @@ from ..errors import GITHUB_DOWN, GITHUB_PERMISSIONS, GitHubUnavailable, NotDepl
 from ..events import Events
 from ..http.api_client import ApiClient, ApiResponse
 from ..http.faults import NetworkError, format_status
+from ..http.reasons import read_error
 from ..http.retry import LAST_ATTEMPT_SECONDS, TEMPORARY_STATUSES, TransientError, http_date
 from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
 from ..job import Job
-from ..models import read_error
 
 T = TypeVar("T")
 

@@ -1,10 +1,13 @@
 """Which commit the platform serves: that of the newest successful deployment that it has reported to GitHub."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
+from ..addresses import is_web_address
 from ..errors import NotDeployed
+from ..http.fields import read_text
 from ..job import Job
 from ..models import Deployment
 from .client import GitHubClient
@@ -99,7 +102,7 @@ class Deployments:
         return [
             found
             for row in rows
-            if (found := Deployment.from_json(row, self._repository_url)) is not None
+            if (found := read_deployment(row, self._repository_url)) is not None
         ]
 
     def _with_state(self, job: Job, deployment: Deployment, deadline: float) -> Deployment:
@@ -107,7 +110,37 @@ class Deployments:
             statuses = self._client.get(
                 job, f"/deployments/{deployment.id}/statuses?per_page=1", list, deadline=deadline
             )
-            deployment = self._listed[deployment.id] = deployment.with_status(
-                statuses[0] if statuses else None
+            deployment = self._listed[deployment.id] = with_status(
+                deployment, statuses[0] if statuses else None
             )
         return deployment
+
+
+def read_deployment(row: object, repository_url: str) -> Deployment | None:
+    """Read a row of the list of deployments, if it has an `id` and a `sha`."""
+    if not isinstance(row, dict):
+        return None
+    number = row.get("id")
+    commit = read_text(row, "sha")
+    if not isinstance(number, int) or commit is None:
+        return None
+    creator = read_text(row.get("creator"), "login")
+    return Deployment(
+        id=number,
+        commit=commit,
+        commit_url=f"{repository_url}/commit/{commit}",
+        creator=creator or "ghost",  # as GitHub shows deleted accounts
+        environment=read_text(row, "environment") or "",
+        is_transient=row.get("transient_environment") is True,
+    )
+
+
+def with_status(deployment: Deployment, row: object) -> Deployment:
+    """Return a deployment with a status, which is a row of the list of its statuses."""
+    link = None
+    for name in ("log_url", "target_url", "environment_url"):
+        address = read_text(row, name)
+        if address is not None and is_web_address(address):
+            link = address
+            break
+    return replace(deployment, state=read_text(row, "state") or deployment.state, link=link)
