@@ -39,11 +39,11 @@ class ExportJob:
 
 @dataclass(frozen=True, kw_only=True)
 class BundleLink:
-    """A time-limited link to a finished export. `expires_at` is the API's text, `expires` its time."""
+    """A time-limited link to a finished export."""
 
     url: str
-    expires_at: str | None = None
-    expires: datetime | None = None
+    expires_at: str | None = None  # as the API writes it
+    expires: datetime | None = None  # the same as a time, if it can be read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +56,11 @@ class Archive:
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What differs from the site that is published: the numbers of pages and of other files, and the first pages, by kind."""
+    """What differs from the site that is published, by kind of change."""
 
-    pages: Mapping[str, int]
-    files: Mapping[str, int]
-    listed: Mapping[str, Sequence[str]]
+    pages: Mapping[str, int]  # how many
+    files: Mapping[str, int]  # how many other files
+    listed: Mapping[str, Sequence[str]]  # the first pages
     is_first: bool  # nothing is published yet
 
     ADDED: ClassVar[str] = "added"
@@ -68,35 +68,42 @@ class Changes:
     CHANGED: ClassVar[str] = "changed"
     REMOVED: ClassVar[str] = "removed"
     UNCHANGED: ClassVar[str] = "unchanged"
+
+    # of pages, for people
     NAMES: ClassVar[Mapping[str, str]] = {
         TEXT_CHANGED: "text changed",
         CHANGED: "otherwise changed",
-    }  # of pages, for people
+    }
 
     @property
     def is_any(self) -> bool:
         """Whether any file was added, changed or removed."""
-        return any(
-            count
-            for counts in (self.pages, self.files)
-            for kind, count in counts.items()
-            if kind != self.UNCHANGED
-        )
+        for counts in (self.pages, self.files):
+            for kind, count in counts.items():
+                if kind != self.UNCHANGED and count > 0:
+                    return True
+        return False
 
     @property
     def has_new_text_everywhere(self) -> bool:
         """Whether the text of each of several pages changed, and no page was added or removed."""
-        return sum(self.pages.values()) == self.pages[self.TEXT_CHANGED] > 1
+        with_new_text = self.pages[self.TEXT_CHANGED]
+        return with_new_text > 1 and with_new_text == sum(self.pages.values())
 
     @property
     def notes(self) -> Sequence[str]:
         """What to know about the numbers, in sentences."""
-        first = "Nothing is published yet (`first-publication`), so every file counts as added."
-        dated = "The text of every page differs, so something in each page probably changes with every export, such as a date."
-        return [
-            *([first] if self.is_first else []),
-            *([dated] if self.has_new_text_everywhere else []),
-        ]
+        notes = []
+        if self.is_first:
+            notes.append(
+                "Nothing is published yet (`first-publication`), so every file counts as added."
+            )
+        if self.has_new_text_everywhere:
+            notes.append(
+                "The text of every page differs, so something in each page probably changes "
+                "with every export, such as a date."
+            )
+        return notes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +112,7 @@ class AgentJob:
 
     status: str
     pr_link: str | None = None
-    unusable_pr_link: str | None = None
+    unusable_pr_link: str | None = None  # what the API gave instead of an address
     repository: str | None = None
     ref: str | None = None
     model: str | None = None
@@ -125,7 +132,7 @@ class AgentJob:
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """A deployment of a commit that an account has reported to GitHub. `link` is where its state is explained.
+    """A deployment of a commit that an account has reported to GitHub.
 
     Source: GitHub's REST API, deployments and their statuses.
     """
@@ -137,7 +144,7 @@ class Deployment:
     environment: str
     is_transient: bool
     state: str = "pending"
-    link: str | None = None
+    link: str | None = None  # where its state is explained
 
     LIVE: ClassVar[str] = "success"
     FAILED: ClassVar[tuple[str, ...]] = ("failure", "error")
@@ -151,10 +158,11 @@ class Deployment:
     @property
     def description(self) -> str:
         """What completes "Its deployment …", where it is not live."""
-        ended = "has failed" if self.state in self.FAILED else "has been replaced"
-        return (
-            ended if self.state in {self.LIVE, *self.OVER} else f"is {self.state.replace('_', ' ')}"
-        )
+        if self.state in self.FAILED:
+            return "has failed"
+        if self.state == self.LIVE or self.state in self.OVER:
+            return "has been replaced"
+        return f"is {self.state.replace('_', ' ')}"
 
 
 def is_job_id(value: str) -> bool:
