@@ -46,7 +46,7 @@ T = TypeVar("T")
 # how long a name that does not exist is looked up again before it is probably mistyped
 UNKNOWN_HOST_SECONDS: Final = 30.0
 LINK_SECONDS: Final = 30.0  # how long the link of a completed job may be missing
-RECHECK_SECONDS: Final = 1.0  # how often a start that is held back checks for how long
+RECHECK_SECONDS: Final = 1.0  # how often a start that is held back checks until when
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ class AdminApi:
             is_start=True,
         )
         try:
-            started = self._send(call)
+            started = self._send_unannounced(call)
         except NoRoom as refusal:
             if refusal.running_job_id in self.started_jobs:
                 refusal.own_site = self.started_jobs[refusal.running_job_id].site
@@ -199,11 +199,12 @@ class AdminApi:
 
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is retried for up to `outage-tolerance`."""
-        answered = self._send(call)
+        answered = self._send_unannounced(call)
         self.announce(answered)
         return answered.result
 
-    def _send(self, call: Call[T]) -> Unannounced[T]:
+    def _send_unannounced(self, call: Call[T]) -> Unannounced[T]:
+        """Send a call until it succeeds. All is announced but the end of the last request."""
         began = self.clock.monotonic()
         pauses = backoff_pauses(self.jitter)
         retry = Retry(
@@ -269,6 +270,7 @@ class AdminApi:
             pause = begins_at - now
             if call.is_start:
                 self.room.end(call.job)
+                # another job's start may be held back meanwhile, and this one with it
                 pause = min(pause, RECHECK_SECONDS)
             self.clock.sleep(pause)
         self.pacer.wait_for_turn()
@@ -305,6 +307,7 @@ class AdminApi:
         except (ActionError, NoRoom, TransientError) as error:
             self._announce_request(call, str(response.status), milliseconds, response.request_id)
             error.request_id = response.request_id
+            # a refusal in JSON is the API's own, as good as a success
             if isinstance(error, NoRoom) and isinstance(response.body, dict):
                 self.has_answered = True
             raise

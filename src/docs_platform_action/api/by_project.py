@@ -5,7 +5,6 @@ of pages. Source: the platform's public descriptions, autumn 2026 (`docs/admin-a
 the form is a private beta.
 """
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -55,10 +54,13 @@ class ByProject:
         The link may come later than the status.
         """
         reading = read_export_job(body)
-        if reading.status == ExportJob.COMPLETED:
-            with contextlib.suppress(ValueError):
-                return replace(reading, link=read_bundle_link(body))
-        return reading
+        if reading.status != ExportJob.COMPLETED:
+            return reading
+        try:
+            link = read_bundle_link(body)
+        except ValueError:
+            return reading
+        return replace(reading, link=link)
 
     def link(self, job: Job) -> None:
         """Return no call: reading a completed job again gives a fresh link."""

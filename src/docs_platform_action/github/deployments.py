@@ -108,9 +108,9 @@ class Deployments:
             environment = f"&environment={quote(self.environment, safe='')}"
         new: dict[int, Deployment] = {}
         for page in range(1, MAX_PAGES + 1):
-            rows = self._read_page(job, f"&page={page}{environment}", deadline)
-            is_last = len(rows) < PER_PAGE
-            for deployment in rows:
+            found = self._read_page(job, f"&page={page}{environment}", deadline)
+            is_last = len(found) < PER_PAGE
+            for deployment in found:
                 if deployment.id in self._listed:
                     is_last = True
                 else:

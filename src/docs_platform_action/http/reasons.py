@@ -44,9 +44,10 @@ def reasons_in(value: object, depth: int = 0) -> Iterator[str]:
         text = value.strip()
         if text:
             yield text[:MAX_TEXT_LENGTH]
-    elif depth >= MAX_DEPTH:
         return
-    elif isinstance(value, list):
+    if depth == MAX_DEPTH:
+        return
+    if isinstance(value, list):
         for item in value:
             yield from reasons_in(item, depth + 1)
     elif isinstance(value, dict):

@@ -130,6 +130,19 @@ def test_a_base_url_with_a_version_is_wrong_at_once() -> None:
         result(404, base_url=f"{BASE_URL}/v1", temporary_until={404: math.inf})
 
 
+@pytest.mark.parametrize(
+    ("base_url", "body"),
+    [
+        (f"{BASE_URL}/v1", {"error": "no job"}),
+        (BASE_URL, {"error": "no such route"}),
+    ],
+    ids=["the API's own error", "no version"],
+)
+def test_any_other_unknown_job_may_be_known_later(base_url: str, body: object) -> None:
+    with pytest.raises(TransientError):
+        result(404, body, base_url=base_url, temporary_until={404: math.inf})
+
+
 def test_a_web_page_of_a_server_in_front_may_be_gone_for_a_later_request() -> None:
     with pytest.raises(TransientError, match="and a web page") as caught:
         result(404, is_web_page=True, has_answered=True, temporary_until={404: -math.inf})

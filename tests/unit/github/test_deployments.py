@@ -10,10 +10,11 @@ from admin_api_simulator import Fault
 from admin_api_simulator.faults import Operation
 from admin_api_simulator.github import COMMIT, CREATOR, NEWER, OLDER, REPOSITORY
 from admin_api_simulator.simulator import DEFAULT_TOKEN
-from docs_platform_action.errors import NO_THREADS, GitHubUnavailable, NotDeployed
+from docs_platform_action.errors import GITHUB_DOWN, NO_THREADS, GitHubUnavailable, NotDeployed
 from docs_platform_action.github.client import GitHubClient
 from docs_platform_action.github.deployments import Deployments, read_deployment, with_status
 from docs_platform_action.http.api_client import ApiClient
+from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.retry import TransientError
 from docs_platform_action.job import Job
 from docs_platform_action.models import Deployment
@@ -234,13 +235,27 @@ def test_a_temporary_error_says_how_long_to_wait(fault: Mapping[str, Any], secon
     assert repository.read() == []
 
 
-def test_a_machine_without_threads_may_have_some_later(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (TransientError("no more threads", advice=NO_THREADS), NO_THREADS["remedy"]),
+        (NetworkError("lost", maybe_processed=True), GITHUB_DOWN["remedy"]),
+        (
+            NetworkError("no TLS", maybe_processed=False, is_without_tls=True),
+            "Correct the host and port in GITHUB_API_URL.",
+        ),
+    ],
+)
+def test_a_request_without_a_response_may_be_repeated(
+    monkeypatch: pytest.MonkeyPatch, error: NetworkError | TransientError, remedy: str
+) -> None:
     repository = Repository()
-    error = TransientError("This machine allows no more threads", advice=NO_THREADS)
     monkeypatch.setattr(ApiClient, "send", MagicMock(side_effect=error))
 
-    with pytest.raises(GitHubUnavailable, match="no more threads"):
+    with pytest.raises(GitHubUnavailable, match=error.message) as caught:
         repository.read()
+
+    assert caught.value.remedy == remedy
 
 
 def test_after_its_deadline_a_pass_sends_no_more_requests() -> None:
@@ -271,6 +286,16 @@ def test_any_other_error_is_final(operation: Operation, status: int) -> None:
     assert ("refused the token" in caught.value.summary) == refuses_token
     assert ("does not know the commit" in caught.value.summary) == is_unknown_commit
     assert "Not accessible" in caught.value.details[-1]
+
+
+def test_a_refusal_without_a_reason_is_final() -> None:
+    repository = Repository()
+    repository.simulator.script("list_deployments", Fault(status=403, body=""))
+
+    with pytest.raises(NotDeployed, match="refused the token") as caught:
+        repository.read()
+
+    assert not isinstance(caught.value, GitHubUnavailable)
 
 
 def test_a_proxy_that_cannot_be_used_is_final() -> None:
