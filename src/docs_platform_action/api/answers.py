@@ -153,7 +153,8 @@ def _not_an_object(answer: Answer[T]) -> ActionError | TransientError:
 
 
 def _echoed_key(answer: Answer[T], field: str) -> BadResponse:
-    details = [f"{_returned(answer, f'`{field}` contains the admin key')}."]
+    returned = _returned(answer, f"`{field}` contains the admin key")
+    details = [f"{returned}."]
     if answer.call.is_start:
         details.append(_MAYBE_STARTED)
     return _bad_response(answer, details, ECHOED_KEY)

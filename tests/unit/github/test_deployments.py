@@ -288,9 +288,18 @@ def test_any_other_error_is_final(operation: Operation, status: int) -> None:
     assert "Not accessible" in caught.value.details[-1]
 
 
-def test_a_refusal_without_a_reason_is_final() -> None:
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(status=403, body=""),
+        Fault(status=403, headers={**LIMIT, "X-RateLimit-Remaining": "1"}),
+        Fault(status=404, headers=LIMIT),
+    ],
+    ids=str,
+)
+def test_a_refusal_that_is_not_about_a_limit_is_final(fault: Fault) -> None:
     repository = Repository()
-    repository.simulator.script("list_deployments", Fault(status=403, body=""))
+    repository.simulator.script("list_deployments", fault)
 
     with pytest.raises(NotDeployed, match="refused the token") as caught:
         repository.read()
