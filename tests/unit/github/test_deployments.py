@@ -142,6 +142,20 @@ def test_a_newer_commit_contains_the_wanted_one_and_is_compared_once(
     assert len(comparisons) == (0 if commit == COMMIT else 1)
 
 
+def test_states_are_read_down_to_the_live_deployment_and_of_the_wanted_commit() -> None:
+    repository = Repository()
+    for commit in (OLDER, COMMIT, OLDER, NEWER):
+        repository.github.add(commit)
+
+    repository.read()
+
+    assert repository.asked == [
+        "deployments?per_page=30&page=1",
+        "deployments/4/statuses?per_page=1",  # the live one
+        "deployments/2/statuses?per_page=1",  # the commit's
+    ]
+
+
 def test_what_has_ended_is_not_asked_for_again() -> None:
     repository = Repository()
     for ends_as in ("success", "failure", "error"):
@@ -212,6 +226,7 @@ LIMIT: Final = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777896090"}
         ({"status": 403, "headers": {"Retry-After": "7"}}, 7),
         ({"status": 403, "headers": LIMIT}, 90),
         ({"status": 429, "headers": LIMIT}, 90),
+        ({"status": 429, "headers": {**LIMIT, "Date": "Mon, 04 May 2026 12:01:00 GMT"}}, 30),
         ({"status": 429, "headers": {**LIMIT, "X-RateLimit-Reset": "9" * 400}}, 60),
         ({"status": 403, "json": {"message": "You have exceeded a secondary rate limit."}}, 60),
         ({"status": 408}, 0),
