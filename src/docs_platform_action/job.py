@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Final
 
 from .errors import ActionError, Cancelled, InvalidInput, NoRoom
-from .models import UNUSABLE, AgentJob, Archive, BundleLink, Changes, Deployment, ExportJob
-from .text import format_clock
+from .models import AgentJob, Archive, BundleLink, Changes, Deployment, ExportJob
+from .text import UNUSABLE, format_clock
 
 DONE: Final = "done"
 STARTED: Final = "started"  # with `wait: false`

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from requests.utils import get_environ_proxies
 
+from .addresses import is_loopback
 from .api.admin_api import AdminApi
 from .api.room import Room
 from .bundle.deliver import deliver_file
@@ -40,7 +41,6 @@ from .jobs.agent import wait_for_agent
 from .jobs.collect import collect_site
 from .jobs.export_runner import ExportRunner
 from .jobs.runner import Runner, SingleJobRunner
-from .models import is_loopback
 from .outputs import Outputs
 from .redaction import Redactor
 from .report.console import Console

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .errors import InvalidBundle
-from .models import UNUSABLE
-from .text import format_bytes
+from .text import UNUSABLE, format_bytes
 
 MAX_FILES: Final = 250_000
 MAX_BYTES: Final = 128 * 1024**2

@@ -15,9 +15,9 @@ from actions_toolkit.file_command import prepare_key_value_message
 
 from .errors import DENIED, ActionError, Advice, InternalError, InvalidInput
 from .job import Job
-from .models import UNUSABLE
 from .ownership import owner_of
 from .redaction import HIDDEN, Redactor
+from .text import UNUSABLE
 
 # the keys of a job's result that are also outputs of a step with one job
 OUTPUTS_OF_ONE_JOB: Final = (

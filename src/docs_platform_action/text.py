@@ -14,6 +14,9 @@ MAX_JOINED_ERRORS: Final = 10
 
 _MAX_NAME_LENGTH: Final = 160
 
+# control characters and lone surrogates
+UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
 # Letters and marks without a shape (source: Unicode, Default_Ignorable_Code_Point). A key with one
 # inside looks intact, and .NET, in which the runner is written, may ignore them in comparisons.
 _INVISIBLE: Final = re.compile(

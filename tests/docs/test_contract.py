@@ -12,12 +12,13 @@ from docs import reference
 from docs.pages import markdown_pages
 from docs_platform_action.bundle.comparison import compare
 from docs_platform_action.errors import ActionError, Cancelled
+from docs_platform_action.github.deployments import read_deployment
 from docs_platform_action.inputs import settings as settings_module
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.inputs.table import INPUTS, Input
 from docs_platform_action.job import Delivered, Job
 from docs_platform_action.manifest import FileDigests
-from docs_platform_action.models import AgentJob, Archive, BundleLink, Deployment, ExportJob
+from docs_platform_action.models import AgentJob, Archive, BundleLink, ExportJob
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.signals import SIGNALS
@@ -80,7 +81,7 @@ JOBS = (
         mode=Mode.EXPORT,
         domain="docs.example.com",
         job_id="se_1",
-        deployed=Deployment.from_json(
+        deployed=read_deployment(
             {"id": 1, "sha": "9f8e7d6"}, "https://github.example.com/octo/docs"
         ),
         reading=ExportJob(status="completed", page_count=412),

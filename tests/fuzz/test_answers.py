@@ -12,19 +12,15 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
+from docs_platform_action.addresses import is_loopback
 from docs_platform_action.api.by_project import ByProject
+from docs_platform_action.api.resources import read_agent_job, read_bundle_link, read_started
 from docs_platform_action.http.api_client import MAX_RESPONSE_BYTES, ApiClient
 from docs_platform_action.http.faults import NetworkError
+from docs_platform_action.http.fields import MAX_TEXT_LENGTH
+from docs_platform_action.http.reasons import read_error
 from docs_platform_action.http.retry import read_retry_after
 from docs_platform_action.http.transport import Request, Timeouts
-from docs_platform_action.models import (
-    MAX_TEXT_LENGTH,
-    AgentJob,
-    BundleLink,
-    is_loopback,
-    read_error,
-    read_started,
-)
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
 from tests.keys import ADMIN_KEY
@@ -122,13 +118,13 @@ def check(body: Mapping[str, object]) -> None:
             type(export.page_count) is int and 0 <= export.page_count < 2**53
         )
     with contextlib.suppress(ValueError):
-        bundle = BundleLink.from_json(body)
+        bundle = read_bundle_link(body)
         assert is_address(bundle.url)
         assert bundle.url.lower().startswith("https://") or is_loopback(
             urlsplit(bundle.url).hostname or ""
         )
     with contextlib.suppress(ValueError):
-        agent = AgentJob.from_json(body)
+        agent = read_agent_job(body)
         assert all(
             map(
                 is_sound,

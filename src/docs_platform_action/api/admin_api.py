@@ -32,21 +32,21 @@ from ..http.retry import Retry, TransientError, backoff_pauses
 from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
 from ..job import Job
-from ..models import API, AgentJob, BundleLink, ExportJob, read_started
+from ..models import API, AgentJob, BundleLink, ExportJob
 from ..text import format_approx, format_clock, format_seconds
-from .answers import Answer
+from .answers import result_of
 from .by_domain import ByDomain
 from .by_project import ByProject
-from .calls import Call, ExportForm, path_segment, settles_at
+from .calls import Answer, Call, ExportForm, path_segment, settles_at
+from .resources import read_agent_job, read_started
 from .room import ANSWER_CHECK_SECONDS, Room, StartHeld
 
 T = TypeVar("T")
 
-UNKNOWN_HOST_SECONDS: Final = (
-    30.0  # how long a name that does not exist is looked up again before it is probably mistyped
-)
+# how long a name that does not exist is looked up again before it is probably mistyped
+UNKNOWN_HOST_SECONDS: Final = 30.0
 LINK_SECONDS: Final = 30.0  # how long the link of a completed job may be missing
-RECHECK_SECONDS: Final = 1.0  # how often a start that is held back checks for how long
+RECHECK_SECONDS: Final = 1.0  # how often a start that is held back checks until when
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,8 @@ class Unannounced(Generic[T]):
 class AdminApi:
     """The API of one platform, for all jobs of a run. A `deadline` is on the clock's `monotonic`.
 
-    Every method raises the `ActionError` that the response stands for, and `Unavailable` if errors last until the deadline.
+    Every method raises the `ActionError` that the response stands for, and `Unavailable` if errors
+    last until the deadline.
     """
 
     client: ApiClient
@@ -98,10 +99,10 @@ class AdminApi:
             is_start=True,
         )
         try:
-            started = self._send(call)
+            started = self._send_unannounced(call)
         except NoRoom as refusal:
-            own = self.started_jobs.get(refusal.running_job_id or "")
-            refusal.own_site = own.site if own is not None else None
+            if refusal.running_job_id in self.started_jobs:
+                refusal.own_site = self.started_jobs[refusal.running_job_id].site
             self.room.refuse(job, refusal)
             raise
         self.room.accept(job)
@@ -109,7 +110,8 @@ class AdminApi:
 
     def is_start_unconfirmed(self, job: Job) -> bool:
         """Return whether the platform may have processed a start request that got no response."""
-        return job in self.start_requests and self.start_requests[job].maybe_processed
+        request = self.start_requests.get(job)
+        return request is not None and request.maybe_processed
 
     def read_export(self, job: Job, *, deadline: float) -> ExportJob:
         """Return the status of an export job."""
@@ -128,7 +130,9 @@ class AdminApi:
     def make_link(self, job: Job) -> BundleLink:
         """Make a new link to the bundle of a completed export."""
         call = _form_of(job).link(job)
-        return self._read_link(job) if call is None else self.send(call)
+        if call is None:
+            return self._read_link(job)
+        return self.send(call)
 
     def _read_link(self, job: Job) -> BundleLink:
         """Read a completed job until it has a link, which may come a moment later.
@@ -149,23 +153,27 @@ class AdminApi:
             if reading.status == ExportJob.FAILED:
                 raise self.export_failure(job, reading)
             if now >= give_up_at:
-                fact = "The API returned no `bundleUrl` that is an absolute https address."
-                summary = "the completed export has no bundle link"
-                raise BadResponse(summary, details=(fact,), **NO_LINK)
+                raise BadResponse(
+                    "the completed export has no bundle link",
+                    details=("The API returned no `bundleUrl` that is an absolute https address.",),
+                    **NO_LINK,
+                )
             if not was_noted:
                 was_noted = True
-                fact = "The completed export has no bundle link yet"
-                limit = format_clock(LINK_SECONDS)
-                self.events.noted(job, f"{fact}. Reading it again for up to {limit}.")
+                self.events.noted(
+                    job,
+                    "The completed export has no bundle link yet. "
+                    f"Reading it again for up to {format_clock(LINK_SECONDS)}.",
+                )
             self.clock.sleep(min(next(pauses), give_up_at - now))
 
     def export_failure(self, job: Job, reading: ExportJob) -> JobFailed:
         """Return the failure of an export whose status is `failed`."""
-        check = f"Check job {job.job_id} in the dashboard"
         return JobFailed(
             "the export failed on the platform",
             details=self.client.quote(reading.error) or ("The API gave no reason.",),
-            remedy=f"{check}, fix the site, and run the workflow again.",
+            remedy=f"Check job {job.job_id} in the dashboard, fix the site, and run the workflow "
+            "again.",
         )
 
     def read_agent_job(self, job: Job, *, deadline: float) -> AgentJob:
@@ -175,7 +183,7 @@ class AdminApi:
             job=job,
             action="read agent jobs",
             request=Request(method="GET", url=path),
-            read=partial(AgentJob.from_json, job_id=job.job_id),
+            read=partial(read_agent_job, job_id=job.job_id),
             temporary_until={404: settles_at(job)},
             deadline=deadline,
         )
@@ -190,16 +198,17 @@ class AdminApi:
             self.events.recovered(call.job, API, after_seconds=answered.outage_seconds)
 
     def send(self, call: Call[T]) -> T:
-        """Return the result of a call, which is retried for as long as `outage-tolerance` allows."""
-        answered = self._send(call)
+        """Return the result of a call, which is retried for up to `outage-tolerance`."""
+        answered = self._send_unannounced(call)
         self.announce(answered)
         return answered.result
 
-    def _send(self, call: Call[T]) -> Unannounced[T]:
-        began, pauses = self.clock.monotonic(), backoff_pauses(self.jitter)
-        tolerance = self.outage_tolerance_seconds
+    def _send_unannounced(self, call: Call[T]) -> Unannounced[T]:
+        """Send a call until it succeeds. All is announced but the end of the last request."""
+        began = self.clock.monotonic()
+        pauses = backoff_pauses(self.jitter)
         retry = Retry(
-            tolerance_seconds=tolerance,
+            tolerance_seconds=self.outage_tolerance_seconds,
             next_attempt_at=began,
             deadline=call.deadline,
             is_idempotent=not call.is_start,
@@ -211,15 +220,11 @@ class AdminApi:
                 attempt_seconds = retry.attempt_seconds(self.clock.monotonic())
                 answered = self._attempt(call, call.timeouts.within(attempt_seconds))
             except TransientError as error:
-                now = self.clock.monotonic()
-                if call.is_start:
-                    self.room.end(call.job)
-                    self.pacer.hold_starts(now + error.retry_after_seconds)
-                try:
-                    retry = retry.increment(error, now, pause_seconds=next(pauses))
-                except TransientError:
-                    raise self._failure(call, error, outage_seconds=now - began) from error
-                was_announced = was_announced or self._announce_outage(call, retry, error)
+                retry = self._next_attempt(
+                    call, retry, error, pause_seconds=next(pauses), began=began
+                )
+                if not was_announced:
+                    was_announced = self._announce_outage(call, retry, error)
             except (NoRoom, StartHeld):  # the API has answered this start, or another one
                 if was_announced:
                     outage_seconds = self.clock.monotonic() - began
@@ -231,6 +236,25 @@ class AdminApi:
                     return replace(answered, outage_seconds=self.clock.monotonic() - began)
                 return answered
 
+    def _next_attempt(
+        self,
+        call: Call[T],
+        retry: Retry,
+        error: TransientError,
+        *,
+        pause_seconds: float,
+        began: float,
+    ) -> Retry:
+        """Return the state for the next attempt, or raise the failure if there is none."""
+        now = self.clock.monotonic()
+        if call.is_start:
+            self.room.end(call.job)
+            self.pacer.hold_starts(now + error.retry_after_seconds)
+        try:
+            return retry.increment(error, now, pause_seconds=pause_seconds)
+        except TransientError:
+            raise self._failure(call, error, outage_seconds=now - began) from error
+
     def _wait_for_turn(self, call: Call[T], retry: Retry) -> Retry:
         """Wait until a request may begin. Return the state with that time.
 
@@ -238,15 +262,21 @@ class AdminApi:
         """
         while True:
             now = self.clock.monotonic()
-            wait = retry.begins_at(self.pacer.starts_held_until if call.is_start else now) - now
-            if wait <= 0:
-                self.pacer.wait_for_turn()
-                if call.is_start:
-                    self._begin_start(call.job)
-                return replace(retry, next_attempt_at=max(retry.next_attempt_at, now))
+            begins_at = retry.begins_at()
+            if call.is_start:
+                begins_at = retry.begins_at(self.pacer.starts_held_until)
+            if now >= begins_at:
+                break
+            pause = begins_at - now
             if call.is_start:
                 self.room.end(call.job)
-            self.clock.sleep(min(wait, RECHECK_SECONDS) if call.is_start else wait)
+                # another job's start may be held back meanwhile, and this one with it
+                pause = min(pause, RECHECK_SECONDS)
+            self.clock.sleep(pause)
+        self.pacer.wait_for_turn()
+        if call.is_start:
+            self._begin_start(call.job)
+        return replace(retry, next_attempt_at=max(retry.next_attempt_at, now))
 
     def _begin_start(self, job: Job) -> None:
         while not self.room.begin(job):
@@ -262,9 +292,8 @@ class AdminApi:
         except UnusableServerError as error:
             outcome = "ended without a response"
             self._announce_request(call, outcome, self._milliseconds_since(began))
-            raise error.failure(
-                Unavailable, f"the API at {self.client.host}", "`base-url`"
-            ) from error
+            server = f"the API at {self.client.host}"
+            raise error.failure(Unavailable, server, "`base-url`") from error
         except NetworkError as error:
             self._announce_request(call, error.message, self._milliseconds_since(began))
             raise self._network_failure(error) from error
@@ -274,10 +303,11 @@ class AdminApi:
             call=call, response=response, client=self.client, has_answered=self.has_answered
         )
         try:
-            result = answer.result(self.clock.monotonic())
+            result = result_of(answer, self.clock.monotonic())
         except (ActionError, NoRoom, TransientError) as error:
             self._announce_request(call, str(response.status), milliseconds, response.request_id)
             error.request_id = response.request_id
+            # a refusal in JSON is the API's own, as good as a success
             if isinstance(error, NoRoom) and isinstance(response.body, dict):
                 self.has_answered = True
             raise
@@ -290,14 +320,17 @@ class AdminApi:
         )
 
     def _network_failure(self, error: NetworkError) -> TransientError:
-        is_mistyped = error.is_unknown_host and not self.is_host_known
-        self.is_host_known = self.is_host_known or not error.is_unresolved
-        usual_advice = NETWORK if error.maybe_processed or self.has_answered else UNREACHABLE
+        """Return an error to retry, and learn from it whether the host's name exists."""
+        is_probably_mistyped = error.is_unknown_host and not self.is_host_known
+        if not error.is_unresolved:
+            self.is_host_known = True
+        was_reached = error.maybe_processed or self.has_answered
+        usual_advice = NETWORK if was_reached else UNREACHABLE
         return TransientError(
             error.message,
             advice=error.advice_for("`base-url`") or usual_advice,
             maybe_processed=error.maybe_processed,
-            tolerance_seconds=UNKNOWN_HOST_SECONDS if is_mistyped else math.inf,
+            tolerance_seconds=UNKNOWN_HOST_SECONDS if is_probably_mistyped else math.inf,
         )
 
     def _milliseconds_since(self, began: float) -> float:
@@ -319,18 +352,19 @@ class AdminApi:
         )
 
     def _announce_outage(self, call: Call[T], retry: Retry, error: TransientError) -> bool:
+        """Announce an outage, and return `True`, unless there is no time to retry."""
         now = self.clock.monotonic()
-        budget = min(retry.last_attempt_at, error.retry_until) - now
-        pause = retry.begins_at() - now
-        if budget > 0:
-            self.events.retrying(
-                call.job,
-                API,
-                error.message,
-                budget_seconds=budget,
-                pause_seconds=pause,
-            )
-        return budget > 0
+        retried_until = min(retry.last_attempt_at, error.retry_until)
+        if retried_until <= now:
+            return False
+        self.events.retrying(
+            call.job,
+            API,
+            error.message,
+            budget_seconds=retried_until - now,
+            pause_seconds=retry.begins_at() - now,
+        )
+        return True
 
     def _failure(
         self, call: Call[T], error: TransientError, *, outage_seconds: float
@@ -339,22 +373,23 @@ class AdminApi:
             error.final_error.request_id = error.request_id
             return error.final_error
         if call.is_start and error.maybe_processed:
-            summary, said = (
+            return StartUnconfirmed(
                 "it is unknown whether the platform started it",
-                (f"{error.message}.", *error.details),
+                details=(f"{error.message}.", *error.details),
+                request_id=error.request_id,
             )
-            return StartUnconfirmed(summary, details=said, request_id=error.request_id)
-        summary = f"the API at {self.client.host} remained unavailable"
-        details = [
-            f"No successful response for {format_seconds(outage_seconds)}. Last error: {error.message}."
-        ]
-        if wait := error.retry_after_seconds:
-            details.append(
-                f"The platform asked to wait for {format_approx(wait)} before the next attempt."
-            )
-        kind = UnknownHost if error.tolerance_seconds < math.inf else Unavailable
+        outage = format_seconds(outage_seconds)
+        details = [f"No successful response for {outage}. Last error: {error.message}."]
+        if error.retry_after_seconds > 0:
+            pause = format_approx(error.retry_after_seconds)
+            details.append(f"The platform asked to wait for {pause} before the next attempt.")
+        is_unknown_host = error.tolerance_seconds < math.inf
+        kind = UnknownHost if is_unknown_host else Unavailable
         return kind(
-            summary, details=(*details, *error.details), request_id=error.request_id, **error.advice
+            f"the API at {self.client.host} remained unavailable",
+            details=(*details, *error.details),
+            request_id=error.request_id,
+            **error.advice,
         )
 
     def _record_start(self, body: Mapping[str, object], *, job: Job) -> None:
@@ -362,15 +397,17 @@ class AdminApi:
         # atomic: of two threads, one is the first
         first = self.started_jobs.setdefault(job_id, job)
         if first is not job:
-            check = "Check the dashboard for an export of this site"
             raise BadResponse(
                 f"the platform returned the same job for {first.site} and this site",
                 cause=IN_FRONT["cause"],
-                remedy=f"{check}, and report this to the platform.",
+                remedy="Check the dashboard for an export of this site, and report this to the "
+                "platform.",
             )
         job.record_start(job_id, status, self.clock.monotonic())
 
 
 def _form_of(job: Job) -> ExportForm:
     """Return the form of the export API, which only the workflow knows: it sets `project-id`."""
-    return ByDomain() if job.project_id is None else ByProject()
+    if job.project_id is None:
+        return ByDomain()
+    return ByProject()

@@ -13,6 +13,7 @@ from ..http.transport import Request, Timeouts
 from ..job import Job
 from ..models import BundleLink, ExportJob
 from .calls import Call, path_segment, settles_at
+from .resources import read_bundle_link, read_export_job
 
 JOBS: Final = "/v1/static-export/jobs"
 
@@ -52,7 +53,7 @@ class ByDomain:
 
     def read_status(self, body: Mapping[str, object]) -> ExportJob:
         """Read status, progress and number of pages. Raises `ValueError` without a status."""
-        return ExportJob.from_json(body)
+        return read_export_job(body)
 
     def link(self, job: Job) -> Call[BundleLink]:
         """Return the call that packs the bundle. Until then, the platform may answer 202 or 409."""
@@ -61,7 +62,7 @@ class ByDomain:
             job=job,
             action="download exports",
             request=Request(method="POST", url=f"{JOBS}/{path_segment(job.job_id)}/bundle"),
-            read=BundleLink.from_json,
+            read=read_bundle_link,
             form=self,
             timeouts=BUNDLE_TIMEOUTS,
             temporary_until={404: settles_at(job), **packing},

@@ -5,15 +5,15 @@ of pages. Source: the platform's public descriptions, autumn 2026 (`docs/admin-a
 the form is a private beta.
 """
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import Advice
 from ..http.transport import Request
 from ..job import Job
-from ..models import BundleLink, ExportJob
+from ..models import ExportJob
 from .calls import path_segment
+from .resources import read_bundle_link, read_export_job
 
 
 class ByProject:
@@ -53,11 +53,14 @@ class ByProject:
 
         The link may come later than the status.
         """
-        reading = ExportJob.from_json(body)
-        if reading.status == ExportJob.COMPLETED:
-            with contextlib.suppress(ValueError):
-                return replace(reading, link=BundleLink.from_json(body))
-        return reading
+        reading = read_export_job(body)
+        if reading.status != ExportJob.COMPLETED:
+            return reading
+        try:
+            link = read_bundle_link(body)
+        except ValueError:
+            return reading
+        return replace(reading, link=link)
 
     def link(self, job: Job) -> None:
         """Return no call: reading a completed job again gives a fresh link."""

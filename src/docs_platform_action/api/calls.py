@@ -1,12 +1,16 @@
-"""Calls of the API, and the two forms of its export API, which say what differs between them."""
+"""Calls of the API, their answers, and what differs between the two forms of its export API."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 from ..errors import Advice
+from ..http.api_client import ApiClient, ApiResponse
+from ..http.reasons import read_error
+from ..http.retry import TEMPORARY_STATUSES
 from ..http.transport import Request, Timeouts
 from ..job import Job
 from ..models import BundleLink, ExportJob
@@ -35,6 +39,53 @@ class Call(Generic[T]):
     temporary_until: Mapping[int, float] = field(default_factory=dict)
     timeouts: Timeouts = field(default_factory=Timeouts)
     deadline: float = math.inf  # when to make the last attempt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Generic[T]):
+    """The response to a call."""
+
+    call: Call[T]
+    response: ApiResponse
+    client: ApiClient
+    has_answered: bool  # with success, earlier in this run: then `base-url` is right
+
+    @property
+    def status(self) -> int:
+        """The response's status."""
+        return self.response.status
+
+    @property
+    def quotes(self) -> tuple[str, ...]:
+        """The reason that the API gave, in a sentence, if it gave one."""
+        return self.client.quote(read_error(self.response.body))
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status is a 2xx."""
+        return 200 <= self.status < 300
+
+    @property
+    def is_rejection(self) -> bool:
+        """Whether the status is a 3xx or 4xx that another attempt does not change."""
+        return 300 <= self.status < 500 and self.status not in TEMPORARY_STATUSES
+
+    @property
+    def is_intercepted(self) -> bool:
+        """Whether something in front of the API rejected the request, with a web page."""
+        return self.is_rejection and self.status >= 400 and self.response.is_web_page
+
+    @property
+    def surely_not_processed(self) -> bool:
+        """Whether the response says that the platform did not process the request."""
+        is_overloaded = self.status == 503 and self.response.retry_after_seconds is not None
+        return self.is_rejection or self.status == 429 or is_overloaded
+
+    @property
+    def extra_version(self) -> str | None:
+        """The version at the end of `base-url`, such as `/v1`, which the action adds itself."""
+        version = re.search(r"/v[0-9]+\Z", self.client.base_url)
+        return version[0] if version else None
 
 
 class ExportForm(Protocol):
@@ -66,7 +117,9 @@ class ExportForm(Protocol):
 
 def settles_at(job: Job) -> float:
     """Return until when a 404 is temporary: a while after the start, or the wait, began."""
-    return -math.inf if job.waiting_since is None else job.waiting_since + SETTLING_SECONDS
+    if job.waiting_since is None:
+        return -math.inf
+    return job.waiting_since + SETTLING_SECONDS
 
 
 def path_segment(identifier: str | None) -> str:

@@ -146,18 +146,22 @@ class Room:
 
     def _until(self, job: Job) -> float:
         """Return when a job's last attempt is made."""
-        since = self._limited_since if job.room is None else job.room.since
+        since = self._limited_since
+        if job.room is not None:
+            since = job.room.since
         return max(since, self._accepted_at) + self._start_timeout_seconds
 
 
 def pause_seconds(refusals: int, asked_seconds: float) -> float:
     """Return the pause after so many refusals.
 
-    The pause that the platform asks for counts. If it was too short, the next one is not shorter
-    than usual.
+    Usual pauses double. A pause that the platform asks for replaces the first one; after further
+    refusals, the longer of both counts.
     """
-    doublings = refusals - 1 if asked_seconds <= 0 else refusals - 2
-    usual = FIRST_PAUSE_SECONDS * 2.0 ** min(doublings, 10)
+    doublings = refusals - 1
+    if asked_seconds > 0:
+        doublings -= 1
     if doublings < 0:
-        usual = 0.0
+        return asked_seconds
+    usual = FIRST_PAUSE_SECONDS * 2.0 ** min(doublings, 10)
     return max(min(usual, MAX_PAUSE_SECONDS), asked_seconds)

@@ -14,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from requests.models import REDIRECT_STATI
 
+from ..addresses import is_bundle_url
 from ..context import PlatformContext
 from ..errors import DownloadFailed
 from ..http.client import Response
@@ -21,8 +22,7 @@ from ..http.faults import NetworkError, request_id_of
 from ..http.retry import http_date
 from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
-from ..models import UNUSABLE, is_bundle_url
-from ..text import netloc_of, without_query
+from ..text import UNUSABLE, netloc_of, without_query
 
 IDLE_SECONDS: Final = 30.0  # a connection without a byte for this long counts as broken
 # until a response begins, redirects included, and until an error response ends

@@ -14,9 +14,8 @@ from typing import Final
 
 from ..clock import Cancellation
 from ..errors import InvalidBundle
-from ..models import UNUSABLE
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
-from ..text import format_bytes, quoted
+from ..text import UNUSABLE, format_bytes, quoted
 from .archive import (
     FOLDER,
     HARD_LINK,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ..models import is_web_address
+from ..addresses import is_web_address
 from ..text import as_sentence, pluralize
 from .client import HttpClient, Response
 from .faults import NetworkError, request_id_of

@@ -11,8 +11,9 @@ from typing import Final
 from unicodedata import normalize
 from urllib.parse import urlsplit
 
-from ..models import UNUSABLE, is_job_id, is_loopback, is_web_address
-from ..text import join_errors, join_names, quoted
+from ..addresses import is_loopback, is_web_address
+from ..models import is_job_id
+from ..text import UNUSABLE, join_errors, join_names, quoted
 from .settings import MaxRemoved, Mode, Project
 
 # of a workflow run (source: GitHub's documentation of usage limits)

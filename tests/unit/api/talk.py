@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from admin_api_simulator import Fault
 from admin_api_simulator.faults import Operation
 from docs_platform_action.api.admin_api import AdminApi
 from docs_platform_action.api.room import Room
@@ -19,13 +20,23 @@ from tests.unit.fakes import RecordedEvents, http_client
 from tests.virtual_platform import API_URL, Sent, Trouble, VirtualPlatform
 from tests.virtual_time import BEGINNING, VirtualClock
 
-DOMAIN = "docs.example.com"
-EXPORT_ID = "export-finished"
+START: Final = "start_export"
+READ: Final = "read_export"
+BUNDLE: Final = "make_bundle"
+AGENT: Final = "read_agent_job"
+
+DOMAIN: Final = "docs.example.com"
+EXPORT_ID: Final = "export-finished"
+RUNNING: Final = Fault(json={"status": "running"})
+
 Step = Trouble | Callable[[Sent], Trouble]
 
 
 class Talk:
-    """An `AdminApi` whose requests meet a script of troubles; the last one repeats. Pauses are the longest ones."""
+    """An `AdminApi` whose requests meet a script of troubles.
+
+    The last trouble repeats. Pauses are the longest ones.
+    """
 
     def __init__(
         self,
@@ -58,27 +69,55 @@ class Talk:
     def _next(self, request: Sent) -> Trouble:
         self.sent.append(request)
         self.times.append(round(self.clock.elapsed, 6))
-        step = self._script.pop(0) if len(self._script) > 1 else self._script[0]
+        step = self._script[0]
+        if len(self._script) > 1:
+            self._script.pop(0)
         return step(request) if callable(step) else step
 
-    def call(self, operation: Operation = "read_export", *, deadline: float = math.inf) -> Any:
+    def call(self, operation: Operation = READ, *, deadline: float = math.inf) -> Any:
         """Call the API. The deadline is in seconds from now."""
         at = self.clock.monotonic() + deadline
         calls: Mapping[Operation, Callable[[], Any]] = {
-            "start_export": lambda: self.api.start_export(self.job, {}),
-            "make_bundle": lambda: self.api.make_link(self.job),
-            "read_agent_job": lambda: self.api.read_agent_job(self.job, deadline=at),
-            "read_export": lambda: self.api.read_export(self.job, deadline=at),
+            START: lambda: self.api.start_export(self.job, {}),
+            BUNDLE: lambda: self.api.make_link(self.job),
+            AGENT: lambda: self.api.read_agent_job(self.job, deadline=at),
+            READ: lambda: self.api.read_export(self.job, deadline=at),
         }
         return calls[operation]()
 
-    def failure(
-        self, operation: Operation = "read_export", *, deadline: float = math.inf
-    ) -> ActionError:
+    def failure(self, operation: Operation = READ, *, deadline: float = math.inf) -> ActionError:
         with pytest.raises(ActionError) as caught:
             self.call(operation, deadline=deadline)
         return caught.value
 
 
+def export_job() -> Job:
+    return Job(mode=Mode.EXPORT, domain=DOMAIN)
+
+
+def collected_job() -> Job:
+    return Job(mode=Mode.COLLECT, job_id=EXPORT_ID, began_at=BEGINNING)
+
+
 def agent_job(job_id: str = "agent-pull-request") -> Job:
     return Job(mode=Mode.AGENT, project_id="demo-project", job_id=job_id, began_at=BEGINNING)
+
+
+def job_for(operation: Operation) -> Job:
+    """Return a job of which the operation is a first request."""
+    if operation == START:
+        return export_job()
+    if operation == AGENT:
+        return agent_job()
+    return collected_job()
+
+
+def failed(operation: Operation, *, after_success: bool = False, **fault: Any) -> ActionError:
+    """Return the failure of an operation without retries."""
+    script = [Fault(**fault)]
+    if after_success:
+        script.insert(0, RUNNING)
+    talk = Talk(*script, job=job_for(operation), tolerance=0.0)
+    if after_success:
+        talk.call(READ)
+    return talk.failure(operation)

@@ -1,5 +1,6 @@
 """The four operations: what is sent, and how long it is retried."""
 
+import contextlib
 import socket
 from typing import Any, Final
 
@@ -8,20 +9,19 @@ import pytest
 from admin_api_simulator import Fault
 from docs_platform_action.api.admin_api import UNKNOWN_HOST_SECONDS
 from docs_platform_action.api.by_domain import BUNDLE_TIMEOUTS
-from docs_platform_action.errors import BadResponse, NoRoom, StartUnconfirmed
+from docs_platform_action.errors import ActionError, BadResponse, NoRoom, StartUnconfirmed
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MIN_ATTEMPT_SECONDS
 from docs_platform_action.job import Job
-from tests.unit.api.talk import DOMAIN, Talk, agent_job
+from tests.unit.api.talk import AGENT, BUNDLE, DOMAIN, READ, START, Talk, agent_job, export_job
 from tests.virtual_platform import Trouble
 
-START: Final = "start_export"
-READ: Final = "read_export"
-BUNDLE: Final = "make_bundle"
-AGENT: Final = "read_agent_job"
 DOWN: Final = Fault(status=503)
 BUSY: Final = Fault(status=503, headers={"Retry-After": "1"})
 REFUSED: Final = ConnectionRefusedError()
 UNKNOWN: Final = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+SIGNATURE: Final = "0123456789"
+LINK: Final = f"https://s.example.com/b?X-Amz-Signature={SIGNATURE}"
 
 
 class TestRequests:
@@ -49,34 +49,32 @@ class TestRequests:
         path = f"/v1/static-export/jobs/{segment}"
         assert [sent.target for sent in export.sent] == [path, f"{path}/bundle"]
 
-    def test_a_bundle_is_posted_without_a_body_with_a_long_timeout_and_its_signature_is_hidden_from_then_on(
-        self,
-    ) -> None:
-        talk = Talk(Fault(json={"bundleUrl": "https://s.example.com/b?X-Amz-Signature=0123456789"}))
+    def test_a_bundle_is_posted_without_a_body_and_has_a_long_timeout(self) -> None:
+        talk = Talk(Fault(json={"bundleUrl": LINK}))
 
         talk.call(BUNDLE)
 
         assert (talk.sent[0].method, talk.sent[0].body) == ("POST", None)
         assert talk.sent[0].exchange.timeouts.idle_seconds == BUNDLE_TIMEOUTS.idle_seconds
-        assert talk.api.client.redactor.hide("0123456789") == "…"
+
+    def test_the_signature_of_a_new_link_is_hidden_from_then_on(self) -> None:
+        talk = Talk(Fault(json={"bundleUrl": LINK}))
+
+        talk.call(BUNDLE)
+
+        assert talk.api.client.redactor.hide(SIGNATURE) == "…"
 
     def test_the_signature_of_a_link_in_a_reading_is_hidden_from_then_on(self) -> None:
-        reading = {
-            "status": "completed",
-            "bundleUrl": "https://s.example.com/b?X-Amz-Signature=0123456789",
-        }
         job = Job(mode="collect", project_id="docs", job_id="se_1")
-        talk = Talk(Fault(json=reading), job=job)
+        talk = Talk(Fault(json={"status": "completed", "bundleUrl": LINK}), job=job)
 
         talk.call(READ)
 
-        assert talk.api.client.redactor.hide("0123456789") == "…"
+        assert talk.api.client.redactor.hide(SIGNATURE) == "…"
 
     def test_the_job_of_another_domain_is_refused_and_the_same_one_again_is_not(self) -> None:
-        talk, other = (
-            Talk(Fault(json={"jobId": "se_1"})),
-            Job(mode="export", domain="other.example.com"),
-        )
+        talk = Talk(Fault(json={"jobId": "se_1"}))
+        other = Job(mode="export", domain="other.example.com")
 
         talk.call(START)
         talk.call(START)
@@ -95,15 +93,14 @@ def test_the_end_of_each_request_is_announced_with_its_status_or_its_error(opera
     if operation == START:
         talk.api.announce(result)
 
-    outcomes = [
-        (outcome, request_id) for _, outcome, _, request_id in talk.events.of("request_ended")
-    ]
-    assert outcomes == [
+    ended = talk.events.of("request_ended")
+    assert [(outcome, request_id) for _, outcome, _, request_id in ended] == [
         ("api.example.com refused the connection", None),
         ("503", "r-1"),
         ("200", "r-2"),
     ]
-    assert before == (2 if operation == START else 3)  # a start is announced once its id is written
+    # a start is announced once its id is written
+    assert before == (2 if operation == START else 3)
 
 
 class TestRetries:
@@ -153,25 +150,29 @@ class TestStarts:
     @pytest.mark.parametrize(
         ("trouble", "is_unconfirmed"),
         [
-            *(
-                (trouble, False)
-                for trouble in (REFUSED, UNKNOWN, Fault(status=403), Fault(status=302), None)
-            ),
-            *(
-                (Fault(status=503, headers={"Retry-After": asked}), asked == "soon")
-                for asked in ("7", "soon")
-            ),
-            *((Fault(status=status), True) for status in (408, 502, 503, 204)),
-            *((Fault(cut="before_response"), True), (Fault(json={"progress": 5}), True)),
+            (REFUSED, False),
+            (UNKNOWN, False),
+            (Fault(status=403), False),
+            (Fault(status=302), False),
+            (None, False),
+            (Fault(status=503, headers={"Retry-After": "7"}), False),
+            (Fault(status=503, headers={"Retry-After": "soon"}), True),
+            (Fault(status=503), True),
+            (Fault(status=408), True),
+            (Fault(status=502), True),
+            (Fault(status=204), True),
+            (Fault(cut="before_response"), True),
+            (Fault(json={"progress": 5}), True),
         ],
         ids=str,
     )
     def test_one_may_have_been_processed_unless_it_certainly_was_not(
         self, trouble: Trouble, is_unconfirmed: bool
     ) -> None:
-        talk = Talk(trouble, tolerance=0.5, job=Job(mode="export", domain=DOMAIN))
+        talk = Talk(trouble, tolerance=0.5, job=export_job())
 
-        talk.failure(START) if trouble else talk.call(START)
+        with contextlib.suppress(ActionError):
+            talk.call(START)
 
         assert talk.api.is_start_unconfirmed(talk.job) == is_unconfirmed
 
@@ -188,6 +189,9 @@ class TestStarts:
         [
             (Fault(status=409, json={"error": "no", "jobId": "se_7"}), "se_7", 0),
             (Fault(status=409, json={"error": {"jobId": "se_7"}}), "se_7", 0),
+            (Fault(status=409, json={"jobId": "x" * 200}), "x" * 200, 0),
+            (Fault(status=409, json={"jobId": "x" * 201}), None, 0),
+            (Fault(status=409, json={"jobId": " "}), None, 0),
             (Fault(status=409, headers={"Retry-After": "7"}), None, 7),
             (Fault(status=409, body=""), None, 0),
             (Fault(status=429, json={"error": "no", "jobId": "se_7"}), None, 0),
@@ -199,14 +203,16 @@ class TestStarts:
     def test_a_lack_of_room_ends_the_attempt_which_was_not_processed(
         self, fault: Fault, running: str | None, asked_seconds: float
     ) -> None:
-        talk = Talk(fault, job=Job(mode="export", domain=DOMAIN))
+        talk = Talk(fault, job=export_job())
 
         with pytest.raises(NoRoom) as caught:
             talk.call(START)
 
         refusal = caught.value
-        assert (refusal.status, refusal.running_job_id) == (fault.status, running)
-        assert (refusal.retry_after_seconds, len(talk.sent)) == (asked_seconds, 1)
+        assert refusal.status == fault.status
+        assert refusal.running_job_id == running
+        assert refusal.retry_after_seconds == asked_seconds
+        assert len(talk.sent) == 1
         assert not talk.api.is_start_unconfirmed(talk.job)
 
     def test_a_web_page_with_409_is_no_answer_of_the_api(self) -> None:

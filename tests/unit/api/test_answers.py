@@ -1,52 +1,236 @@
-"""What a response of the API means: a result, an error that no retry can fix, or a reason to try again."""
+"""What a response of the API means: a result, an error that no retry can fix, or a retry."""
 
-from typing import Any, Final
+import math
+from collections.abc import Mapping
 
 import pytest
 
 from admin_api_simulator import Fault
-from admin_api_simulator.faults import Operation
-from docs_platform_action.api.answers import reports_missing_endpoint
-from docs_platform_action.errors import ActionError
+from docs_platform_action.api.answers import result_of
+from docs_platform_action.api.by_domain import ByDomain
+from docs_platform_action.api.calls import Answer, Call
+from docs_platform_action.api.resources import read_export_job
+from docs_platform_action.errors import (
+    ECHOED_KEY,
+    IN_FRONT,
+    NETWORK,
+    NOT_READY,
+    NOT_THE_API,
+    TOO_MANY,
+    ActionError,
+    Advice,
+    BadResponse,
+    Forbidden,
+    NotFound,
+    Rejected,
+)
+from docs_platform_action.http.api_client import ApiClient, ApiResponse
+from docs_platform_action.http.retry import TransientError
+from docs_platform_action.http.transport import Request
 from docs_platform_action.job import Job
-from tests.unit.api.talk import EXPORT_ID, Talk, agent_job
+from docs_platform_action.models import ExportJob
+from tests.keys import ADMIN_KEY
+from tests.unit.api.talk import EXPORT_ID, READ, Talk, collected_job, export_job
+from tests.unit.fakes import BASE_URL, FakeTransport, http_client
 from tests.virtual_time import BEGINNING
 
-PAGE: Final = {
-    "body": "<!doctype html><title>Log in</title>",
-    "headers": {"Content-Type": "text/html"},
-}
-RUNNING: Final = Fault(json={"status": "running"})
-START: Final = "start_export"
-READ: Final = "read_export"
-BUNDLE: Final = "make_bundle"
-AGENT: Final = "read_agent_job"
+NOW = 5.0
+RUNNING = {"status": "running"}
 
 
-def collected_job() -> Job:
-    return Job(mode="collect", job_id=EXPORT_ID, began_at=BEGINNING)
+def result(
+    status: int,
+    body: object = None,
+    *,
+    method: str = "GET",
+    is_start: bool = False,
+    is_web_page: bool = False,
+    has_answered: bool = False,
+    base_url: str = BASE_URL,
+    temporary_until: Mapping[int, float] | None = None,
+) -> ExportJob:
+    """Return the result of a call that got a response, or raise what the response means."""
+    call = Call(
+        job=export_job() if is_start else collected_job(),
+        action="read exports",
+        request=Request(method=method, url="/jobs"),
+        read=read_export_job,
+        form=ByDomain(),
+        is_start=is_start,
+        temporary_until=temporary_until or {},
+    )
+    response = ApiResponse(
+        status=status,
+        headers={},
+        body=body,
+        description="text/plain, 7 bytes",
+        is_web_page=is_web_page,
+        retry_after_seconds=None,
+        request_id=None,
+    )
+    client = ApiClient(http_client(FakeTransport()), base_url=base_url, key=ADMIN_KEY)
+    answer = Answer(call=call, response=response, client=client, has_answered=has_answered)
+    return result_of(answer, NOW)
 
 
-def talk_of(operation: Operation, *script: Any, **options: Any) -> Talk:
-    job = {START: Job(mode="export", domain="docs.example.com"), AGENT: agent_job()}.get(
-        operation
-    ) or collected_job()
-    return Talk(*script, job=job, **{"tolerance": 0.0, **options})
-
-
-def failed(operation: Operation, *, after_success: bool = False, **fault: Any) -> ActionError:
-    talk = talk_of(operation, *[RUNNING] * after_success, Fault(**fault))
-    if after_success:
-        talk.call()
-    return talk.failure(operation)
-
-
-def text_of(error: ActionError) -> str:
-    return "\n".join([error.summary, *error.details, error.cause, error.remedy])
+@pytest.mark.parametrize("status", [200, 202, 299])
+def test_an_object_with_success_is_the_result(status: int) -> None:
+    assert result(status, RUNNING) == ExportJob(status="running")
 
 
 @pytest.mark.parametrize(
-    "job", [Job(mode="export", job_id="se_1", started_at=BEGINNING), collected_job()], ids=str
+    ("status", "kind"),
+    [(302, BadResponse), (400, Rejected), (403, Forbidden), (404, NotFound), (405, Rejected)],
+)
+def test_a_rejection_is_final(status: int, kind: type[ActionError]) -> None:
+    with pytest.raises(kind):
+        result(status, {"error": "no"})
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (408, NETWORK),
+        (425, NETWORK),
+        (429, TOO_MANY),
+        (500, NETWORK),
+        (503, NETWORK),
+        (600, NETWORK),
+    ],
+)
+def test_an_outage_is_temporary(status: int, advice: Advice) -> None:
+    with pytest.raises(TransientError) as caught:
+        result(status, RUNNING)
+
+    assert caught.value.advice == advice
+    assert caught.value.retry_until == math.inf
+    assert caught.value.final_error is None
+
+
+@pytest.mark.parametrize("status", [202, 409])
+def test_a_bundle_that_is_being_packed_is_not_ready(status: int) -> None:
+    with pytest.raises(TransientError) as caught:
+        result(status, RUNNING, method="POST", temporary_until={status: math.inf})
+
+    assert caught.value.advice == NOT_READY
+
+
+def test_an_unknown_job_is_asked_for_again_until_servers_know_it() -> None:
+    with pytest.raises(TransientError) as caught:
+        result(404, {"error": "no job"}, temporary_until={404: NOW + 1})
+    with pytest.raises(NotFound):
+        result(404, {"error": "no job"}, temporary_until={404: NOW})
+
+    assert caught.value.retry_until == NOW + 1
+    assert isinstance(caught.value.final_error, NotFound)
+
+
+def test_a_base_url_with_a_version_is_wrong_at_once() -> None:
+    with pytest.raises(NotFound, match="`base-url` is probably wrong"):
+        result(404, base_url=f"{BASE_URL}/v1", temporary_until={404: math.inf})
+
+
+@pytest.mark.parametrize(
+    ("base_url", "body"),
+    [
+        (f"{BASE_URL}/v1", {"error": "no job"}),
+        (BASE_URL, {"error": "no such route"}),
+    ],
+    ids=["the API's own error", "no version"],
+)
+def test_any_other_unknown_job_may_be_known_later(base_url: str, body: object) -> None:
+    with pytest.raises(TransientError):
+        result(404, body, base_url=base_url, temporary_until={404: math.inf})
+
+
+def test_a_web_page_of_a_server_in_front_may_be_gone_for_a_later_request() -> None:
+    with pytest.raises(TransientError, match="and a web page") as caught:
+        result(404, is_web_page=True, has_answered=True, temporary_until={404: -math.inf})
+
+    assert caught.value.advice == IN_FRONT
+    assert caught.value.final_error is None
+
+
+@pytest.mark.parametrize(("is_start", "has_answered"), [(False, False), (True, True)])
+def test_a_web_page_is_final_for_a_start_and_before_any_answer(
+    is_start: bool, has_answered: bool
+) -> None:
+    with pytest.raises(Forbidden, match="a web page instead of JSON"):
+        result(
+            403,
+            is_web_page=True,
+            is_start=is_start,
+            has_answered=has_answered,
+            temporary_until={403: math.inf},
+        )
+
+
+@pytest.mark.parametrize(
+    ("has_answered", "advice"), [(True, IN_FRONT), (False, NOT_THE_API)], ids=["later", "first"]
+)
+class TestInvalidSuccess:
+    @pytest.mark.parametrize("body", [{"progress": 5}, ["running"], None])
+    def test_is_read_again(self, has_answered: bool, advice: Advice, body: object) -> None:
+        with pytest.raises(TransientError) as caught:
+            result(200, body, has_answered=has_answered)
+
+        assert caught.value.advice == advice
+
+    def test_without_an_object_is_requested_again(self, has_answered: bool, advice: Advice) -> None:
+        with pytest.raises(TransientError) as caught:
+            result(200, ["running"], method="POST", has_answered=has_answered)
+
+        assert caught.value.advice == advice
+
+    @pytest.mark.parametrize(
+        ("is_start", "sentences"),
+        [
+            (False, ["The API returned 200"]),
+            (True, ["The API returned 200", "The response was", "The platform may have"]),
+        ],
+    )
+    def test_of_another_request_is_final(
+        self, has_answered: bool, advice: Advice, is_start: bool, sentences: list[str]
+    ) -> None:
+        with pytest.raises(BadResponse) as caught:
+            result(
+                200, {"progress": 5}, method="POST", is_start=is_start, has_answered=has_answered
+            )
+
+        assert caught.value.cause == advice["cause"]
+        assert_begin_with(caught.value.details, sentences)
+
+
+@pytest.mark.parametrize(
+    ("is_start", "sentences"),
+    [
+        (False, ["The API returned 200, but `jobId` contains the admin key"]),
+        (True, ["The API returned 200", "The platform may have"]),
+    ],
+)
+def test_an_object_with_the_key_is_final_and_not_quoted(
+    is_start: bool, sentences: list[str]
+) -> None:
+    with pytest.raises(BadResponse) as caught:
+        result(200, {"jobId": f"se_{ADMIN_KEY}", **RUNNING}, is_start=is_start)
+
+    assert caught.value.cause == ECHOED_KEY["cause"]
+    assert_begin_with(caught.value.details, sentences)
+
+
+def assert_begin_with(details: tuple[str, ...], sentences: list[str]) -> None:
+    assert len(details) == len(sentences)
+    for detail, sentence in zip(details, sentences, strict=True):
+        assert detail.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        Job(mode="export", job_id=EXPORT_ID, started_at=BEGINNING),
+        collected_job(),
+    ],
+    ids=str,
 )
 def test_a_job_that_was_started_or_collected_may_be_unknown_for_30_s(job: Job) -> None:
     talk = Talk(Fault(status=404), job=job)
@@ -55,57 +239,5 @@ def test_a_job_that_was_started_or_collected_may_be_unknown_for_30_s(job: Job) -
     first = talk.times[-1]
     talk.failure(READ)
 
-    assert (first, talk.times[-1] - first) == (30, pytest.approx(0.1, abs=0.2))
-
-
-@pytest.mark.parametrize(
-    ("operation", "status", "after_success", "reason", "blames_base_url"),
-    [
-        (READ, 403, False, "forbidden", True),
-        (READ, 404, False, "not-found", True),
-        (READ, 403, True, "unavailable", False),
-        (START, 403, True, "forbidden", False),
-        (READ, 200, False, "bad-response", True),
-        (READ, 200, True, "unavailable", False),
-        (START, 200, False, "bad-response", True),
-        (START, 200, True, "start-unconfirmed", False),
-        (READ, 502, False, "unavailable", False),
-    ],
-)
-def test_a_web_page_blames_base_url_only_before_a_successful_response(
-    operation: Operation, status: int, after_success: bool, reason: str, blames_base_url: bool
-) -> None:
-    error = failed(operation, after_success=after_success, status=status, **PAGE)
-
-    assert (error.failure_reason, "`base-url`" in text_of(error)) == (reason, blames_base_url)
-
-
-def test_of_agent_jobs_a_missing_endpoint_means_a_wrong_base_url() -> None:
-    assert failed(AGENT, status=404, json={"error": "no such route"}).summary.startswith(
-        "`base-url` is probably wrong"
-    )
-
-
-@pytest.mark.parametrize(
-    ("body", "is_missing"),
-    [
-        ({"detail": "Not Found"}, True),
-        ({"message": "Cannot POST /v1/static-export/jobs"}, True),
-        ({"error": "no such route"}, True),
-        ({"error": "Not Found", "path": "/v1/x", "status": 404}, True),
-        ({"message": "The requested URL was not found"}, True),
-        ([], True),
-        ({}, True),
-        ({"error": "Not Found"}, False),
-        ({"error": "no such domain"}, False),
-        ({"detail": "Deployment not found on this route"}, False),
-        ({"error": "unknown"}, False),
-        ({"error": "project not found", "path": "/v1/x"}, False),
-        ({"message": "no pathway"}, False),
-    ],
-)
-def test_a_server_without_the_endpoint_differs_from_an_api_that_does_not_know_a_name(
-    body: object, is_missing: bool
-) -> None:
-    assert reports_missing_endpoint(body) == is_missing
-    assert ("`base-url`" in failed(START, status=404, json=body).cause) == is_missing
+    assert first == 30
+    assert talk.times[-1] - first == pytest.approx(0.1, abs=0.2)

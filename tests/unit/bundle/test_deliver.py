@@ -319,7 +319,7 @@ def test_after_a_cancel_nothing_is_published(
     found = Delivered(tmp_path, answer(TAR))
     found.job.link = SHORT
 
-    def cancel(_job: Job) -> None:
+    def cancel(*_: object) -> None:
         found.clock.cancellation.cancel()
 
     for last_event in ("downloaded", "link_made"):

@@ -10,15 +10,16 @@ from admin_api_simulator import Fault
 from admin_api_simulator.faults import Operation
 from admin_api_simulator.github import COMMIT, CREATOR, NEWER, OLDER, REPOSITORY
 from admin_api_simulator.simulator import DEFAULT_TOKEN
-from docs_platform_action.errors import NO_THREADS, GitHubUnavailable, NotDeployed
+from docs_platform_action.errors import GITHUB_DOWN, NO_THREADS, GitHubUnavailable, NotDeployed
 from docs_platform_action.github.client import GitHubClient
-from docs_platform_action.github.deployments import Deployments
+from docs_platform_action.github.deployments import Deployments, read_deployment, with_status
 from docs_platform_action.http.api_client import ApiClient
+from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.retry import TransientError
 from docs_platform_action.job import Job
 from docs_platform_action.models import Deployment
 from tests.unit.fakes import NONE, RecordedEvents, http_client
-from tests.virtual_platform import GITHUB_URL, VirtualPlatform
+from tests.virtual_platform import GITHUB_URL, Sent, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
 PREVIEW: Final = {"environment": "preview", "is_transient": True}
@@ -27,7 +28,10 @@ STUCK: Final = 10**6  # seconds
 
 
 class Repository:
-    """A repository's deployments on the simulated GitHub, and the requests for them without their common beginning."""
+    """A repository's deployments on the simulated GitHub, and the requests for them.
+
+    Requests are `asked` without their common beginning.
+    """
 
     def __init__(
         self,
@@ -36,11 +40,12 @@ class Repository:
         environment: str | None = None,
         proxies: Mapping[str, str] = NONE,
     ) -> None:
-        self.clock, self.job, self.asked = VirtualClock(), Job(mode="export"), list[str]()
-        platform = VirtualPlatform(
-            self.clock, trouble=lambda sent: self.asked.append(sent.target.partition("docs/")[2])
-        )
-        self.simulator, self.github = platform.simulator, platform.simulator.github
+        self.clock = VirtualClock()
+        self.job = Job(mode="export")
+        self.asked: list[str] = []
+        platform = VirtualPlatform(self.clock, trouble=self._record)
+        self.simulator = platform.simulator
+        self.github = platform.simulator.github
         client = ApiClient(
             http_client(platform, clock=self.clock, proxies=proxies),
             base_url=GITHUB_URL,
@@ -56,13 +61,24 @@ class Repository:
             repository_url="https://github.example.com/demo/docs",
         )
 
+    def _record(self, request: Sent) -> None:
+        _, _, path = request.target.partition("docs/")
+        self.asked.append(path)
+
     def read(self) -> list[Deployment]:
         self.asked.clear()
         return self.deployments.read(self.job, deadline=self.clock.monotonic())
 
     @property
     def live(self) -> str | None:
-        return next((found.commit for found in self.read() if found.state == Deployment.LIVE), None)
+        for deployment in self.read():
+            if deployment.state == Deployment.LIVE:
+                return deployment.commit
+        return None
+
+    def contains_commit(self, deployment: Deployment) -> bool:
+        deadline = self.clock.monotonic()
+        return self.deployments.contains_commit(self.job, deployment, deadline=deadline)
 
 
 @pytest.mark.parametrize(
@@ -72,16 +88,13 @@ class Repository:
         ([(OLDER, {}), (COMMIT, {})], COMMIT),
         ([(COMMIT, {}), (OLDER, {})], OLDER),  # rolled back
         ([(OLDER, {}), (COMMIT, {"seconds": STUCK})], OLDER),
-        *(
-            ([(OLDER, {}), (COMMIT, {"ends_as": state})], OLDER)
-            for state in ("failure", "error", "inactive")
-        ),
+        ([(OLDER, {}), (COMMIT, {"ends_as": "failure"})], OLDER),
+        ([(OLDER, {}), (COMMIT, {"ends_as": "error"})], OLDER),
+        ([(OLDER, {}), (COMMIT, {"ends_as": "inactive"})], OLDER),
         ([(COMMIT, {"seconds": STUCK})], None),
         ([(OLDER, {}), (COMMIT, {**OTHER, "environment": "github-pages"})], OLDER),
-        (
-            [(OLDER, {}), (COMMIT, OTHER)],
-            None,
-        ),  # GitHub makes those before it in its environment inactive
+        # GitHub makes those before it in its environment inactive
+        ([(OLDER, {}), (COMMIT, OTHER)], None),
         ([(OLDER, {}), (COMMIT, PREVIEW)], OLDER),
         ([(OLDER, {"environment": "production"}), (COMMIT, {"environment": "production"})], COMMIT),
     ],
@@ -123,17 +136,24 @@ def test_a_newer_commit_contains_the_wanted_one_and_is_compared_once(
     repository.github.add(commit)
     (live,) = repository.read()
 
-    found = [
-        repository.deployments.contains_commit(
-            repository.job, live, deadline=repository.clock.monotonic()
-        )
-        for _ in range(2)
-    ]
+    assert repository.contains_commit(live) == contains
+    assert repository.contains_commit(live) == contains
+    comparisons = [path for path in repository.asked if path.startswith("compare/")]
+    assert len(comparisons) == (0 if commit == COMMIT else 1)
 
-    assert found == [contains, contains]
-    assert len([path for path in repository.asked if path.startswith("compare/")]) == (
-        commit != COMMIT
-    )
+
+def test_states_are_read_down_to_the_live_deployment_and_of_the_wanted_commit() -> None:
+    repository = Repository()
+    for commit in (OLDER, COMMIT, OLDER, NEWER):
+        repository.github.add(commit)
+
+    repository.read()
+
+    assert repository.asked == [
+        "deployments?per_page=30&page=1",
+        "deployments/4/statuses?per_page=1",  # the live one
+        "deployments/2/statuses?per_page=1",  # the commit's
+    ]
 
 
 def test_what_has_ended_is_not_asked_for_again() -> None:
@@ -145,24 +165,31 @@ def test_what_has_ended_is_not_asked_for_again() -> None:
 
     repository.read()
 
-    statuses = [
-        f"deployments/{number}/statuses?per_page=1" for number in (4, 1)
-    ]  # the one under way, and the live one
-    assert repository.asked == ["deployments?per_page=30&page=1", *statuses]
+    assert repository.asked == [
+        "deployments?per_page=30&page=1",
+        "deployments/4/statuses?per_page=1",  # the one under way
+        "deployments/1/statuses?per_page=1",  # the live one
+    ]
 
 
 def test_the_list_is_read_down_to_a_known_deployment_and_three_pages_at_most() -> None:
     repository = Repository(environment="a b&c")
     for _ in range(95):
         repository.github.add(OLDER, environment="a b&c", **OTHER)
-    pages = [f"deployments?per_page=30&page={page}&environment=a%20b%26c" for page in (1, 2, 3)]
 
     repository.read()
-    assert repository.asked == pages
+    assert repository.asked == [
+        "deployments?per_page=30&page=1&environment=a%20b%26c",
+        "deployments?per_page=30&page=2&environment=a%20b%26c",
+        "deployments?per_page=30&page=3&environment=a%20b%26c",
+    ]
 
     repository.github.add(COMMIT, environment="a b&c")
     assert repository.live == COMMIT
-    assert repository.asked == [pages[0], "deployments/96/statuses?per_page=1"]
+    assert repository.asked == [
+        "deployments?per_page=30&page=1&environment=a%20b%26c",
+        "deployments/96/statuses?per_page=1",
+    ]
 
 
 def test_the_accounts_that_deploy_are_known_with_their_environments() -> None:
@@ -188,7 +215,8 @@ def test_a_deployment_without_what_counts_is_left_out(row: object) -> None:
     assert repository.read() == []
 
 
-LIMIT: Final = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777896090"}  # 90 s after noon
+# 90 s after noon
+LIMIT: Final = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777896090"}
 
 
 @pytest.mark.parametrize(
@@ -198,10 +226,15 @@ LIMIT: Final = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777896090"}
         ({"status": 403, "headers": {"Retry-After": "7"}}, 7),
         ({"status": 403, "headers": LIMIT}, 90),
         ({"status": 429, "headers": LIMIT}, 90),
+        ({"status": 429, "headers": {**LIMIT, "Date": "Mon, 04 May 2026 12:01:00 GMT"}}, 30),
         ({"status": 429, "headers": {**LIMIT, "X-RateLimit-Reset": "9" * 400}}, 60),
         ({"status": 403, "json": {"message": "You have exceeded a secondary rate limit."}}, 60),
-        *(({"status": status}, 0) for status in (408, 500, 502, 503)),
-        *(({"status": 200, "json": value}, 0) for value in ({}, "text")),
+        ({"status": 408}, 0),
+        ({"status": 500}, 0),
+        ({"status": 502}, 0),
+        ({"status": 503}, 0),
+        ({"status": 200, "json": {}}, 0),
+        ({"status": 200, "json": "text"}, 0),
         ({"status": 200, "body": "<!doctype html>"}, 0),
         ({"cut": "before_response"}, 0),
     ],
@@ -217,13 +250,27 @@ def test_a_temporary_error_says_how_long_to_wait(fault: Mapping[str, Any], secon
     assert repository.read() == []
 
 
-def test_a_machine_without_threads_may_have_some_later(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (TransientError("no more threads", advice=NO_THREADS), NO_THREADS["remedy"]),
+        (NetworkError("lost", maybe_processed=True), GITHUB_DOWN["remedy"]),
+        (
+            NetworkError("no TLS", maybe_processed=False, is_without_tls=True),
+            "Correct the host and port in GITHUB_API_URL.",
+        ),
+    ],
+)
+def test_a_request_without_a_response_may_be_repeated(
+    monkeypatch: pytest.MonkeyPatch, error: NetworkError | TransientError, remedy: str
+) -> None:
     repository = Repository()
-    error = TransientError("This machine allows no more threads", advice=NO_THREADS)
     monkeypatch.setattr(ApiClient, "send", MagicMock(side_effect=error))
 
-    with pytest.raises(GitHubUnavailable, match="no more threads"):
+    with pytest.raises(GitHubUnavailable, match=error.message) as caught:
         repository.read()
+
+    assert caught.value.remedy == remedy
 
 
 def test_after_its_deadline_a_pass_sends_no_more_requests() -> None:
@@ -240,25 +287,39 @@ def test_after_its_deadline_a_pass_sends_no_more_requests() -> None:
 def test_any_other_error_is_final(operation: Operation, status: int) -> None:
     repository = Repository()
     repository.github.add(NEWER)
-    reset = {
-        "X-RateLimit-Remaining": "990",
-        "X-RateLimit-Reset": "1777896090",
-    }  # as in each of GitHub's responses
-    repository.simulator.script(
-        operation, Fault(status=status, headers=reset, json={"message": "Not accessible"})
-    )
+    # these headers are in each of GitHub's responses
+    limits = {"X-RateLimit-Remaining": "990", "X-RateLimit-Reset": "1777896090"}
+    fault = Fault(status=status, headers=limits, json={"message": "Not accessible"})
+    repository.simulator.script(operation, fault)
 
     with pytest.raises(NotDeployed) as caught:
-        repository.deployments.contains_commit(
-            repository.job, repository.read()[0], deadline=repository.clock.monotonic()
-        )
+        repository.contains_commit(repository.read()[0])
 
     assert not isinstance(caught.value, GitHubUnavailable)
-    is_unknown = (operation, status) == ("compare_commits", 404)
-    assert ("refused the token" in caught.value.summary) == (
-        status in {401, 403, 404} and not is_unknown
-    )
+    is_unknown_commit = operation == "compare_commits" and status == 404
+    refuses_token = status in {401, 403, 404} and not is_unknown_commit
+    assert ("refused the token" in caught.value.summary) == refuses_token
+    assert ("does not know the commit" in caught.value.summary) == is_unknown_commit
     assert "Not accessible" in caught.value.details[-1]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(status=403, body=""),
+        Fault(status=403, headers={**LIMIT, "X-RateLimit-Remaining": "1"}),
+        Fault(status=404, headers=LIMIT),
+    ],
+    ids=str,
+)
+def test_a_refusal_that_is_not_about_a_limit_is_final(fault: Fault) -> None:
+    repository = Repository()
+    repository.simulator.script("list_deployments", fault)
+
+    with pytest.raises(NotDeployed, match="refused the token") as caught:
+        repository.read()
+
+    assert not isinstance(caught.value, GitHubUnavailable)
 
 
 def test_a_proxy_that_cannot_be_used_is_final() -> None:
@@ -266,3 +327,29 @@ def test_a_proxy_that_cannot_be_used_is_final() -> None:
         Repository(proxies={"https": "socks5://proxy.example.com"}).read()
 
     assert "SOCKS" in caught.value.cause
+
+
+def test_the_state_of_a_deployment_is_explained_by_the_first_usable_address() -> None:
+    deployment = read_deployment({"id": 1, "sha": COMMIT}, "https://github.example.com/demo/docs")
+    assert deployment is not None
+    status = {
+        "state": "in_progress",
+        "log_url": "javascript:alert(1)",
+        "target_url": "https://deploy.example.com/1",
+        "environment_url": "https://docs.example.com/",
+    }
+
+    current = with_status(deployment, status)
+
+    assert current.state == "in_progress"
+    assert current.link == "https://deploy.example.com/1"
+
+
+def test_a_deployment_without_a_status_is_pending() -> None:
+    deployment = read_deployment({"id": 1, "sha": COMMIT}, "https://github.example.com/demo/docs")
+    assert deployment is not None
+
+    current = with_status(deployment, None)
+
+    assert current.state == "pending"
+    assert current.link is None
