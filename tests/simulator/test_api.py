@@ -12,13 +12,15 @@ from tests.simulator.client import FINISHED, JOBS, bundle_url, call, raw_exchang
 @pytest.mark.parametrize(
     ("method", "path", "options", "status"),
     [
-        *(
-            ("GET", FINISHED, {"headers": {"Authorization": given}}, 401)
-            for given in ("", "Bearer wrong", "Basic eA==")
-        ),
+        ("GET", FINISHED, {"headers": {"Authorization": ""}}, 401),
+        ("GET", FINISHED, {"headers": {"Authorization": "Bearer wrong"}}, 401),
+        ("GET", FINISHED, {"headers": {"Authorization": "Basic eA=="}}, 401),
         ("POST", JOBS, {"json": {"domain": "no-plan.example.com"}}, 403),
         ("POST", JOBS, {"json": {"domain": "unknown.example.com:8443"}}, 404),
-        *(("POST", JOBS, {"json": body}, 400) for body in ([], {}, {"domain": 7}, {"domain": ""})),
+        ("POST", JOBS, {"json": []}, 400),
+        ("POST", JOBS, {"json": {}}, 400),
+        ("POST", JOBS, {"json": {"domain": 7}}, 400),
+        ("POST", JOBS, {"json": {"domain": ""}}, 400),
         ("POST", JOBS, {"data": '{"domain": "docs.example.com"}'}, 415),
         ("POST", f"{JOBS}/slow/bundle", {}, 409),
         ("GET", f"{JOBS}/nowhere", {}, 404),
@@ -43,14 +45,13 @@ def test_ids_are_routed_on_the_raw_path(job_id: str) -> None:
     with Simulator(job_ids=[job_id], export_seconds=0) as platform:
         platform.script("read_export", None)
         call(platform, "POST", JOBS, json={"domain": "docs.example.com"})
-        path = f"{JOBS}/{''.join(f'%{byte:02X}' for byte in job_id.encode())}"
+        encoded_id = "".join(f"%{byte:02X}" for byte in job_id.encode())
+        path = f"{JOBS}/{encoded_id}"
         platform.override("read_export", {"status": "found"})
 
         assert b"found" in raw_exchange(platform, f"{path}?c=%2F")
-        assert [
-            (request.path, request.query, request.status)
-            for request in platform.requests_of("read_export")
-        ] == [(path, "c=%2F", 200)]
+        (request,) = platform.requests_of("read_export")
+        assert (request.path, request.query, request.status) == (path, "c=%2F", 200)
 
 
 @pytest.mark.parametrize(
