@@ -8,6 +8,8 @@ import requests
 from admin_api_simulator import Simulator
 from tests.simulator.client import FINISHED, JOBS, bundle_url, call, raw_exchange
 
+PROJECT_JOBS = "/v1/static-export/docs/jobs"
+
 
 @pytest.mark.parametrize(
     ("method", "path", "options", "status"),
@@ -22,6 +24,9 @@ from tests.simulator.client import FINISHED, JOBS, bundle_url, call, raw_exchang
         ("POST", JOBS, {"json": {"domain": 7}}, 400),
         ("POST", JOBS, {"json": {"domain": ""}}, 400),
         ("POST", JOBS, {"data": '{"domain": "docs.example.com"}'}, 415),
+        ("POST", PROJECT_JOBS, {"json": []}, 400),
+        ("POST", PROJECT_JOBS, {"json": {"basePath": "/other"}}, 400),
+        ("POST", PROJECT_JOBS, {"json": {"basePath": ["/docs"]}}, 400),
         ("POST", f"{JOBS}/slow/bundle", {}, 409),
         ("GET", f"{JOBS}/nowhere", {}, 404),
         ("POST", f"{JOBS}/nowhere/bundle", {}, 404),
@@ -67,3 +72,61 @@ def test_a_changed_link_is_refused(platform: Simulator, old: str, new: str, code
     response = requests.get(bundle_url(platform).replace(old, new), timeout=10)
 
     assert (response.status_code, f"<Code>{code}</Code>" in response.text) == (403, True)
+
+
+@pytest.mark.parametrize(
+    ("job_id", "status", "has_pull_request", "is_archived"),
+    [
+        ("agent-pull-request", "completed", True, False),
+        ("agent-no-change", "completed", False, False),
+        ("agent-archived", "archived", False, True),
+        ("agent-failed", "failed", False, False),
+    ],
+)
+def test_an_agent_job_ends_as_its_name_says(
+    job_id: str, status: str, has_pull_request: bool, is_archived: bool
+) -> None:
+    with Simulator(agent_seconds=0.0) as platform:
+        job = call(platform, "GET", f"/v2/agent/demo-project/job/{job_id}").json()
+
+    assert job["status"] == status
+    assert (job["prLink"] is not None) == has_pull_request
+    assert (job["archivedAt"] is not None) == is_archived
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "content"),
+    [
+        ("", 200, b"0123456789"),
+        ("bytes=2-4", 206, b"234"),
+        ("bytes=7-", 206, b"789"),
+        ("bytes=7-99", 206, b"789"),
+        ("bytes=-3", 206, b"789"),
+        ("bytes=-99", 206, b"0123456789"),
+        ("bytes=10-", 416, None),
+        ("bytes=4-2", 200, b"0123456789"),
+        ("bytes=-", 200, b"0123456789"),
+        ("lines=1-2", 200, b"0123456789"),
+    ],
+)
+def test_a_range_selects_bytes_of_a_bundle(
+    platform: Simulator, given: str, status: int, content: bytes | None
+) -> None:
+    platform.put_bundle("export-finished", b"0123456789")
+
+    response = requests.get(bundle_url(platform), headers={"Range": given}, timeout=10)
+
+    assert response.status_code == status
+    assert content is None or response.content == content
+
+
+def test_a_range_of_another_version_is_ignored(platform: Simulator) -> None:
+    platform.put_bundle("export-finished", b"0123456789")
+    url = bundle_url(platform)
+    etag = requests.get(url, timeout=10).headers["ETag"]
+
+    same = requests.get(url, headers={"Range": "bytes=7-", "If-Range": etag}, timeout=10)
+    other = requests.get(url, headers={"Range": "bytes=7-", "If-Range": '"other"'}, timeout=10)
+
+    assert (same.status_code, same.content) == (206, b"789")
+    assert (other.status_code, other.content) == (200, b"0123456789")

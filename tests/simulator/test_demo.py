@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from admin_api_simulator import demo
+from admin_api_simulator.runner import ActionRun
 
 LOCK = Path(__file__).parents[2] / "requirements" / "demo.txt"
 
@@ -43,6 +44,24 @@ def test_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "prLink = https://",
     ):
         assert text in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "outputs", "expected"),
+    [
+        (1, {"failureReason": "job-failed", "results": "[]"}, True),
+        (0, {"failureReason": "job-failed", "results": "[]"}, False),
+        (1, {"failureReason": "timeout", "results": "[]"}, False),
+        (1, {"failureReason": "job-failed"}, False),
+    ],
+)
+def test_another_end_or_a_missing_output_is_unexpected(
+    exit_code: int, outputs: dict[str, str], expected: bool
+) -> None:
+    (failing,) = (scene for scene in demo.SCENES if scene.failure_reason is not None)
+    run = ActionRun(exit_code=exit_code, stdout="", stderr="", outputs=outputs, summary="")
+
+    assert failing.ended_as_expected(run) == expected
 
 
 def test_ctrl_c_ends_it_without_a_traceback_and_leaves_nothing(tmp_path: Path) -> None:

@@ -71,6 +71,13 @@ def test_a_fault_replaces_the_response(
     assert (response.status_code, response.text) == (status, text)
 
 
+@pytest.mark.parametrize("name", ["Content-Type", "content-type"])
+def test_the_type_that_a_fault_gives_is_the_only_one(name: str) -> None:
+    response = Fault(body="<p>", headers={name: "text/html"}).apply(None)
+
+    assert response.headers == {name: "text/html"}
+
+
 def test_a_response_is_cut_in_its_headers_or_its_body_or_is_no_response_at_all(
     platform: Simulator,
 ) -> None:
