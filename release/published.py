@@ -105,7 +105,7 @@ def image_of(tag: str) -> str:
 def image_that_cannot_be_pulled(tag: str) -> Iterator[str]:
     """Yield if the image of a release cannot be downloaded without credentials.
 
-    That is all platforms, and all bytes by their digests.
+    All platforms are downloaded, and all bytes are checked by their digests.
     """
     image = image_of(tag)
     options = ("--all", "--quiet", "--retry-times=3", "--src-no-creds")
@@ -122,9 +122,9 @@ def image_that_cannot_be_pulled(tag: str) -> Iterator[str]:
 
 
 def old_base(tag: str) -> Iterator[str]:
-    """Yield if the base image of a release has another digest today.
+    """Yield if the base image of a release is outdated or unknown.
 
-    Or if the release does not say what its base image is.
+    It is outdated if its name has another digest today.
     """
     image = image_of(tag)
     annotations = json.loads(raw_manifest(image)).get("annotations") or {}

@@ -77,7 +77,7 @@ class Api:
     def override(self, operation: str, value: Override | None) -> None:
         """Replace the JSON of successful responses.
 
-        By a value, or by what a function returns for the normal JSON.
+        The replacement is a value, or what a function returns for the normal JSON.
         """
         self._overrides[operation] = value
 

@@ -201,7 +201,7 @@ class StartedAction:
 def with_defaults(inputs: Mapping[str, str], action_file: Path) -> dict[str, str]:
     """Return the inputs, and the defaults of the others.
 
-    The default is an empty string for those without one.
+    An input without a default is an empty string.
     """
     if not action_file.exists():
         return dict(inputs)

@@ -113,7 +113,7 @@ class Wire:
     ) -> Reply:
         """Record a request, and return what to send.
 
-        Runs its operation, or takes the given or planned fault.
+        That is the response of its operation, or the given or planned fault.
         """
         recorded = replace(received, domain=service.domain_of(received))
         if self.keep_requests:
