@@ -1,4 +1,7 @@
-"""Runs every measurement, each a separate program that prints its section: `make bench`, or `python -m bench scale`."""
+"""Runs every measurement: `make bench`, or one: `python -m bench scale`.
+
+Each is a separate program that prints its section.
+"""
 
 import argparse
 import os
@@ -15,7 +18,10 @@ MEASUREMENTS: Final = ("schedules", "bundle", "plan", "scale", "quota", "startup
 
 
 def main() -> int:
-    """Run all measurements or those that are named. Exits if one fails for another reason than a missed goal."""
+    """Run all measurements or those that are named.
+
+    Exits if one fails for another reason than a missed goal.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"one of {', '.join(MEASUREMENTS)}; all by default"
@@ -26,21 +32,32 @@ def main() -> int:
         help="only check that the measurements work; goals do not count",
     )
     options = parser.parse_args()
-    if unknown := {*options.names} - {*MEASUREMENTS}:
+    unknown = set(options.names) - set(MEASUREMENTS)
+    if unknown:
         parser.error(f"no such measurement: {', '.join(sorted(unknown))}")
-    missed = [
-        name for name in options.names or MEASUREMENTS if is_missed(name, smallest=options.smallest)
-    ]
-    return MISSED if missed and not options.smallest else 0
+    goals_are_met = True
+    for name in options.names or MEASUREMENTS:
+        if is_missed(name, smallest=options.smallest):
+            goals_are_met = False
+    if goals_are_met or options.smallest:
+        return 0
+    return MISSED
 
 
 def is_missed(name: str, *, smallest: bool) -> bool:
-    """Run a measurement, which prints its section, and return whether a goal is missed. Exits if it fails."""
+    """Run a measurement, which prints its section, and return whether a goal is missed.
+
+    Exits if it fails.
+    """
     sys.stderr.write(f"{name} …\n")
-    command: list[str | Path] = [sys.executable, "-m", f"bench.{name}"]
-    command += ["--smallest"] if smallest else []
-    command += ["--plot", os.devnull if smallest else PLOT] if name == "schedules" else []
-    exit_code = subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603  # programs of this folder
+    command = [sys.executable, "-m", f"bench.{name}"]
+    if smallest:
+        command.append("--smallest")
+    if name == "schedules":
+        plot = os.devnull if smallest else str(PLOT)
+        command += ["--plot", plot]
+    # runs programs of this folder
+    exit_code = subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603
     if exit_code not in {0, MISSED}:
         raise SystemExit(exit_code)
     return exit_code == MISSED

@@ -29,7 +29,8 @@ def options_of(description: str | None) -> argparse.ArgumentParser:
 
 def need_programs(*programs: str) -> None:
     """Exit if a program is missing."""
-    if missing := [program for program in programs if shutil.which(program) is None]:
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
         exit_without(", ".join(missing))
 
 
@@ -41,20 +42,24 @@ def exit_without(what: str) -> NoReturn:
 
 def table(head: str, rows: Iterable[str]) -> str:
     """Return a Markdown table of rows whose cells are separated by ` | `."""
-    return "\n".join(
-        f"| {row} |" for row in (head, " | ".join(["---"] * len(head.split(" | "))), *rows)
-    )
+    columns = len(head.split(" | "))
+    rule = " | ".join(["---"] * columns)
+    return "\n".join(f"| {row} |" for row in (head, rule, *rows))
 
 
 def write_section(*parts: str, missed: list[str]) -> int:
     """Write headings, paragraphs, images and tables, and the missed goals. Return the exit code."""
-    goals = f"Goals missed: {'; '.join(missed)}." if missed else "Each goal is met."
-    for part in (*parts, goals):
-        is_paragraph = not part.startswith(("#", "!", "|"))
-        lines = (
-            textwrap.wrap(" ".join(part.split()), WIDTH, break_on_hyphens=False)
-            if is_paragraph
-            else [part]
-        )
-        sys.stdout.write("\n".join(lines) + ("\n" if part is goals else "\n\n"))
+    goals = "Each goal is met."
+    if missed:
+        goals = f"Goals missed: {'; '.join(missed)}."
+    blocks = [wrapped(part) for part in (*parts, goals)]
+    sys.stdout.write("\n\n".join(blocks) + "\n")
     return MISSED if missed else 0
+
+
+def wrapped(part: str) -> str:
+    """Wrap a paragraph; leave a heading, an image or a table as it is."""
+    if part.startswith(("#", "!", "|")):
+        return part
+    text = " ".join(part.split())
+    return "\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False))

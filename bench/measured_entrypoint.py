@@ -1,6 +1,7 @@
-"""Runs the action's entry point, and writes the process's highest resident set in KiB to the file `PEAK_MEMORY_FILE` names.
+"""Runs the action's entry point, and records the process's highest resident set in KiB.
 
-The process measures itself, because a child's peak as reported to its parent includes the parent's memory from before `exec`
+The environment variable `PEAK_MEMORY_FILE` names the file to write. The process measures itself,
+because a child's peak as reported to its parent includes the parent's memory from before `exec`
 (source: getrusage(2) and the kernel's `exec`).
 """
 

@@ -1,8 +1,9 @@
 """Measures the time from a container's start to its first request: `python -m bench.startup`.
 
-The action's image is built on a base without byte code, like the public Python image. The bare image is the same, but its entry
-point imports `requests` and sends one request. Both are started in turns with the command line of GitHub's runner, until the
-request reaches a server on this machine. The server rejects the request, and the container ends.
+The action's image is built on a base without byte code, like the public Python image. The bare
+image is the same, but its entry point imports `requests` and sends one request. Both are started in
+turns with the command line of GitHub's runner, until the request reaches a server on this machine.
+The server rejects the request, and the container ends.
 """
 
 import re
@@ -61,48 +62,75 @@ def main() -> int:
     )
     if answered.returncode != 0:
         exit_without("a container engine that responds")
-    with tempfile.TemporaryDirectory(prefix="startup-") as folder, images(Path(folder)) as pair:
-        rounds = [
-            [milliseconds_to_first_request(image) for image in pair]
-            for _ in range(1 if options.smallest else ROUNDS)
-        ]
-    bare, action = zip(*rounds, strict=True)
-    more = statistics.median(action) - statistics.median(bare)
+    rounds = 1 if options.smallest else ROUNDS
+    bare = []
+    action = []
+    with (
+        tempfile.TemporaryDirectory(prefix="startup-") as folder,
+        images(Path(folder)) as (bare_image, action_image),
+    ):
+        for _ in range(rounds):
+            bare.append(milliseconds_to_first_request(bare_image))
+            action.append(milliseconds_to_first_request(action_image))
+    return report(bare, action)
+
+
+def report(bare: list[float], action: list[float]) -> int:
+    """Write the section about the milliseconds of both containers."""
+    bare_median = statistics.median(bare)
+    action_median = statistics.median(action)
+    more = action_median - bare_median
+    missed = []
+    if more > MAX_MILLISECONDS:
+        missed.append(f"{more:.0f} ms more in the median")
     return write_section(
         "## From container start to the first request",
         f"""
-        Compared with a bare container that imports `requests` and sends one request. Each was started {len(bare)} times, in
-        turns, with the command line of GitHub's runner, until its request reached a server on the same machine. Goal: in the
-        median, at most {MAX_MILLISECONDS:.0f} ms more.
+        Compared with a bare container that imports `requests` and sends one request. Each was
+        started {len(bare)} times, in turns, with the command line of GitHub's runner, until its
+        request reached a server on the same machine. Goal: in the median, at most
+        {MAX_MILLISECONDS:.0f} ms more.
         """,
         table(
             "starts | bare container | action | difference | ratio",
             [
-                f"{name} | {of(bare):.0f} ms | {of(action):.0f} ms | {of(action) - of(bare):.0f} ms | {of(action) / of(bare):.2f}"
-                for name, of in (("median", statistics.median), ("fastest", min))
+                row("median", bare_median, action_median),
+                row("fastest", min(bare), min(action)),
             ],
         ),
-        missed=[f"{more:.0f} ms more in the median"] if more > MAX_MILLISECONDS else [],
+        missed=missed,
     )
+
+
+def row(name: str, bare: float, action: float) -> str:
+    """Return a row that compares two times."""
+    difference = f"{action - bare:.0f} ms"
+    return f"{name} | {bare:.0f} ms | {action:.0f} ms | {difference} | {action / bare:.2f}"
 
 
 @contextmanager
 def images(folder: Path) -> Iterator[tuple[str, str]]:
-    """Build the bare image and the action's image, on a base from which byte code is removed; remove them at the end."""
-    base, action, bare = (temporary_tag() for _ in range(3))
+    """Build the bare image and the action's image, on a base from which byte code is removed.
+
+    Both are removed at the end.
+    """
+    base = temporary_tag()
+    action = temporary_tag()
+    bare = temporary_tag()
     context = copy_action(folder / "action")
     dockerfile = (context / "Dockerfile").read_text()
     (context / "Dockerfile").write_text(FINAL_STAGE.sub(f"FROM {base}", dockerfile))
-    for name, text in {
-        "base": f"{FINAL_STAGE.findall(dockerfile)[0]}\nRUN find /usr -name '*.pyc' -delete\n",
-        "bare": BARE.format(action=action),
-    }.items():
-        (folder / name).mkdir()
-        (folder / name / "Dockerfile").write_text(text)
+    final_stage = FINAL_STAGE.findall(dockerfile)[0]
+    without_byte_code = f"{final_stage}\nRUN find /usr -name '*.pyc' -delete\n"
+    (folder / "base").mkdir()
+    (folder / "base" / "Dockerfile").write_text(without_byte_code)
+    (folder / "bare").mkdir()
+    (folder / "bare" / "Dockerfile").write_text(BARE.format(action=action))
     (folder / "bare" / "entrypoint.py").write_text(ONE_REQUEST)
     try:
-        for tag, built in {base: folder / "base", action: context, bare: folder / "bare"}.items():
-            build_image(tag, built)
+        build_image(base, folder / "base")
+        build_image(action, context)
+        build_image(bare, folder / "bare")
         yield bare, action
     finally:
         for tag in (bare, action, base):

@@ -1,7 +1,8 @@
-"""The Markdown pages: their code, and a check of them and the issue forms, `python -m docs.pages`, a part of `make lint`.
+"""The Markdown pages: their code, and a check of them and the issue forms.
 
-Links to files and sections of the repository lead to existing ones, and pictures have an alternative text. The check prints the
-number of words of each page and of all pages, as `wc -w` counts them.
+The check is `python -m docs.pages`, a part of `make lint`: links to files and sections of the
+repository lead to existing ones, and pictures have an alternative text. It prints the number of
+words of each page and of all pages, as `wc -w` counts them.
 """
 
 import os
@@ -35,11 +36,10 @@ class Page(HTMLParser):
         self.anchors: list[str] = []
         self.alternatives: list[str] = []
         self._heading: str | None = None
-        self.feed(
-            cmarkgfm.markdown_to_html_with_extensions(
-                markdown, Options.CMARK_OPT_UNSAFE, extensions=["table"]
-            )
+        html = cmarkgfm.markdown_to_html_with_extensions(
+            markdown, Options.CMARK_OPT_UNSAFE, extensions=["table"]
         )
+        self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collect the attributes, and begin a heading."""
@@ -49,9 +49,8 @@ class Page(HTMLParser):
         if tag == "img":
             self.alternatives.append(found.get("alt", ""))
         self.links += [found[name] for name in ("href", "src") if name in found]
-        self.links += [
-            candidate.split()[0] for candidate in found.get("srcset", "").split(",") if candidate
-        ]
+        if "srcset" in found:
+            self.links += [image.split()[0] for image in found["srcset"].split(",") if image]
         self.anchors += [found[name] for name in ("id", "name") if name in found]
 
     def handle_data(self, data: str) -> None:
@@ -61,81 +60,98 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """End a heading, with the anchor that GitHub gives it."""
-        if self._heading is not None and re.fullmatch("h[1-6]", tag):
-            anchor = re.sub(r"[^\w\- ]", "", self._heading.lower()).replace(" ", "-")
-            same = sum(
-                re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", other) is not None
-                for other in self.anchors
-            )
-            self.anchors.append(f"{anchor}-{same}" if same else anchor)
-            self._heading = None
+        if self._heading is None or not re.fullmatch("h[1-6]", tag):
+            return
+        anchor = re.sub(r"[^\w\- ]", "", self._heading.lower()).replace(" ", "-")
+        numbered = re.compile(rf"{re.escape(anchor)}(-\d+)?")
+        same = [other for other in self.anchors if numbered.fullmatch(other)]
+        if same:
+            anchor = f"{anchor}-{len(same)}"
+        self.anchors.append(anchor)
+        self._heading = None
 
 
 def markdown_pages() -> Iterator[Path]:
     """Yield the Markdown pages of the repository, not those of installed packages."""
     for folder, folders, files in os.walk(ROOT):
-        folders[:] = [
-            name
-            for name in folders
-            if name == ".github" or not name.startswith((".", "node_modules"))
-        ]
-        yield from (Path(folder, name) for name in files if name.endswith(".md"))
+        folders[:] = [name for name in folders if has_own_pages(name)]
+        for name in files:
+            if name.endswith(".md"):
+                yield Path(folder, name)
+
+
+def has_own_pages(folder_name: str) -> bool:
+    """Return whether pages in a folder are the repository's, and not those of packages or tools."""
+    return folder_name == ".github" or not folder_name.startswith((".", "node_modules"))
 
 
 def readme_workflows() -> dict[str, str]:
-    """Return the README's complete workflows, by names of files, with a variable in place of the API's address."""
-    blocks = re.findall(
-        r"```yaml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL
-    )
-    complete = [
-        block.replace("https://api.example.com", "${{ vars.DOCS_API_URL }}")
-        for block in blocks
-        if "\njobs:" in block
-    ]
-    return {f"readme-{next(iter(yaml.safe_load(block)['jobs']))}.yml": block for block in complete}
+    """Return the README's complete workflows, by names of files.
+
+    A variable is in place of the API's address.
+    """
+    readme = (ROOT / "README.md").read_text("utf-8")
+    workflows = {}
+    for block in re.findall(r"```yaml\n(.*?)```", readme, flags=re.DOTALL):
+        if "\njobs:" in block:
+            workflow = block.replace("https://api.example.com", "${{ vars.DOCS_API_URL }}")
+            first_job = next(iter(yaml.safe_load(workflow)["jobs"]))
+            workflows[f"readme-{first_job}.yml"] = workflow
+    return workflows
 
 
 def blocks_of(page: str, heading: str, language: str) -> list[str]:
     """Return the code blocks of a language between a heading and the next one, of any level."""
-    section = re.split(r"\n##+ ", page.partition(f"\n{heading}\n")[2])[0]
+    following = page.partition(f"\n{heading}\n")[2]
+    section = re.split(r"\n##+ ", following)[0]
     return re.findall(rf"^```{language}\n(.*?)^```$", section, flags=re.DOTALL | re.MULTILINE)
 
 
 def block_outside(heading: str, language: str) -> str:
-    """Return the first code block of a language below a heading of the page about other systems than GitHub Actions."""
-    return blocks_of(
-        (ROOT / "docs" / "outside-github-actions.md").read_text("utf-8"), f"## {heading}", language
-    )[0]
+    """Return the first code block of a language below a heading of a page.
+
+    The page is the one about other systems than GitHub Actions.
+    """
+    page = (ROOT / "docs" / "outside-github-actions.md").read_text("utf-8")
+    return blocks_of(page, f"## {heading}", language)[0]
 
 
 def findings(file: Path, markdown: str) -> Iterator[str]:
-    """Yield a line for each link that leads nowhere, and for each picture without an alternative text."""
+    """Yield a line for each link that leads nowhere, and for a picture without alternative text."""
     page = Page(markdown)
+    name = file.relative_to(ROOT)
     for target in page.links:
-        if problem := problem_of(file, page, target):
-            yield f"{file.relative_to(ROOT)}: {target}: {problem}"
+        problem = problem_of(file, page, target)
+        if problem is not None:
+            yield f"{name}: {target}: {problem}"
     if "" in page.alternatives:
-        yield f"{file.relative_to(ROOT)}: a picture without an alternative text"
+        yield f"{name}: a picture without an alternative text"
 
 
 def problem_of(file: Path, page: Page, target: str) -> str | None:
-    """Return what is wrong with the target of a link, if anything is. Other sites are not requested."""
-    if found := re.fullmatch(rf"{ADDRESS}(?:/(?:blob|tree)/main/|(?=#))(.+)", target):
-        file, target = (
-            ROOT / "README.md",
-            found[1] if found[1][0] != "#" else f"README.md{found[1]}",
-        )
+    """Return what is wrong with the target of a link, if anything is.
+
+    Other sites are not requested.
+    """
+    in_repository = re.fullmatch(rf"{ADDRESS}(?:/(?:blob|tree)/main/|(?=#))(.+)", target)
+    if in_repository is not None:
+        file = ROOT / "README.md"
+        target = in_repository[1]
+        if target.startswith("#"):
+            target = f"README.md{target}"
     parts = urlsplit(target)
     if parts.scheme:
         is_loopback = parts.hostname in {"localhost", "127.0.0.1", "::1"}
         return None if parts.scheme == "https" or is_loopback else "not https"
-    linked = file.parent / unquote(parts.path) if parts.path else file
-    if not linked.exists() or not linked.resolve().is_relative_to(ROOT):
+    if parts.path:
+        file = file.parent / unquote(parts.path)
+    if not file.exists() or not file.resolve().is_relative_to(ROOT):
         return "no such file"
     if not parts.fragment:
         return None
-    anchors = (Page(linked.read_text("utf-8")) if parts.path else page).anchors
-    return None if parts.fragment in anchors else "no such section"
+    if parts.path:
+        page = Page(file.read_text("utf-8"))
+    return None if parts.fragment in page.anchors else "no such section"
 
 
 def all_findings() -> Iterator[str]:
@@ -143,10 +159,11 @@ def all_findings() -> Iterator[str]:
     for page in sorted(markdown_pages()):
         yield from findings(page, page.read_text("utf-8"))
     for form in sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")):
-        yield from findings(
-            form, re.sub(rf"({ADDRESS}[^\s)\"]*)", r"<\1>", form.read_text("utf-8"))
-        )
-    if (count := word_counts()["README.md"]) > README_MAX_WORDS:
+        # in Markdown, an address in angle brackets is a link
+        linked = re.sub(rf"({ADDRESS}[^\s)\"]*)", r"<\1>", form.read_text("utf-8"))
+        yield from findings(form, linked)
+    count = word_counts()["README.md"]
+    if count > README_MAX_WORDS:
         yield f"README.md: has {count:,} words; the maximum is {README_MAX_WORDS:,}"
 
 

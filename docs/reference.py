@@ -14,55 +14,66 @@ PAGE: Final = ROOT / "docs" / "reference.md"
 def page() -> str:
     """Return the page with the tables as action.yml has them."""
     action: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
-    inputs = [
-        [f"`{name}`", _default(about), *described(about["description"])]
-        for name, about in action["inputs"].items()
-    ]
-    outputs = [
-        [f"`{name}`", described(about["description"])[1]]
-        for name, about in action["outputs"].items()
-    ]
-    text = with_table(
-        PAGE.read_text("utf-8"), "Inputs", [["input", "default", "in mode", "meaning"], *inputs]
-    )
-    return with_table(text, "Outputs", [["output", "meaning"], *outputs])
+    inputs = [["input", "default", "in mode", "meaning"]]
+    for name, about in action["inputs"].items():
+        modes, meaning = described(about["description"])
+        inputs.append([f"`{name}`", _default(about), modes, meaning])
+    outputs = [["output", "meaning"]]
+    for name, about in action["outputs"].items():
+        _, meaning = described(about["description"])
+        outputs.append([f"`{name}`", meaning])
+    text = with_table(PAGE.read_text("utf-8"), "Inputs", inputs)
+    return with_table(text, "Outputs", outputs)
 
 
 def with_table(text: str, heading: str, rows: Sequence[Sequence[str]]) -> str:
-    """Return the page with another first table below the heading. The first row is the table's head."""
+    """Return the page with another first table below the heading.
+
+    The first row is the table's head.
+    """
     before, title, section = text.partition(f"\n## {heading}\n")
     introduction, head, table = section.partition("\n| ")
     if not head:
         raise SystemExit(f"{PAGE.name} has no table below the heading {heading}")
     after = table.partition("|\n\n")[2]
-    lines = [f"| {' | '.join(row)} |\n" for row in (rows[0], ["---"] * len(rows[0]), *rows[1:])]
-    return "".join([before, title, introduction, "\n", *lines, "\n", after]).replace("|  |", "| |")
+    lines = [_line(row) for row in rows]
+    lines.insert(1, _line(["---"] * len(rows[0])))
+    return f"{before}{title}{introduction}\n{''.join(lines)}\n{after}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n".replace("|  |", "| |")
 
 
 def _default(about: Mapping[str, str]) -> str:
-    return f"`{about['default']}`" if "default" in about else ""
+    if "default" not in about:
+        return ""
+    return f"`{about['default']}`"
 
 
 def described(description: str) -> tuple[str, str]:
-    """Return the modes that begin a description, and the rest of it, with links to the pages that it names.
+    """Return the modes that begin a description, and the rest of it.
 
+    The rest has links to the pages that it names.
     The modes stay in the text if they do not hold for all of it.
     """
     text = description.strip()
-    start = re.match(r"Modes? `\w+`(?:(?:, | and )`\w+`)*: ", text)
-    modes = ", ".join(re.findall(r"`(\w+)`", start[0])) if start else ""
-    if start and not re.search("Modes? `", text[start.end() :]):
-        text = text[start.end()].upper() + text[start.end() + 1 :]
+    opening = re.match(r"Modes? `\w+`(?:(?:, | and )`\w+`)*: ", text)
+    if opening is not None and not re.search("Modes? `", text[opening.end() :]):
+        named = opening[0]
+        meaning = text[opening.end() :]
+        text = meaning[0].upper() + meaning[1:]
     else:
-        modes = ", ".join(
-            dict.fromkeys(re.findall(r"`(\w+)`", " ".join(re.findall(r"Modes? (`[^:]*): ", text))))
-        )
+        named = " ".join(re.findall(r"Modes? (`[^:]*): ", text))
+    modes = dict.fromkeys(re.findall(r"`(\w+)`", named))
     linked = re.sub(r"docs/([\w-]+)\.md(#([\w-]+))?", _link, text).replace("|", r"\|")
-    return modes, linked.replace("(reference.md#", "(#")
+    return ", ".join(modes), linked.replace("(reference.md#", "(#")
 
 
 def _link(found: re.Match[str]) -> str:
-    return f"[{(found[3] or found[1]).replace('-', ' ')}]({found[1]}.md{found[2] or ''})"
+    page, anchor, section = found.groups()
+    words = (section or page).replace("-", " ")
+    return f"[{words}]({page}.md{anchor or ''})"
 
 
 if __name__ == "__main__":

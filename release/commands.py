@@ -10,7 +10,10 @@ class ReleaseError(Exception):
 
 
 def run(*command: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Run a program and return its output. Raises ReleaseError with the program's own message if it fails."""
+    """Run a program and return its output.
+
+    Raises ReleaseError with the program's own message if it fails.
+    """
     variables = {**os.environ, **(env or {})}
     done = subprocess.run(
         command,

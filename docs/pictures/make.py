@@ -1,6 +1,7 @@
 """Makes the pictures of job summaries, and the SHA-256 of what they show: `make pictures`.
 
-Each summary comes from a run of the action (`runs.py`). GitHub's Markdown parser, Mermaid and Chromium draw it as on GitHub.
+Each summary comes from a run of the action (`runs.py`). GitHub's Markdown parser, Mermaid and
+Chromium draw it as on GitHub.
 """
 
 import os
@@ -48,9 +49,12 @@ pre[lang="mermaid"] {{ padding: 0; background: none; text-align: center; }}
 </main>
 <script src="{mermaid}"></script>
 <script>
-const theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "default"; // as on GitHub
+// as on GitHub
+const theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "default";
 mermaid.initialize({{ startOnLoad: false, theme }});
-for (const code of document.querySelectorAll('pre[lang="mermaid"] > code')) code.replaceWith(code.textContent);
+for (const code of document.querySelectorAll('pre[lang="mermaid"] > code')) {{
+  code.replaceWith(code.textContent);
+}}
 mermaid.run({{ querySelector: 'pre[lang="mermaid"]' }}).then(() => (document.title = "{drawn}"));
 </script>
 """
@@ -60,11 +64,7 @@ DRAWN: Final = "All diagrams are drawn"
 
 def main() -> None:
     """Write the pictures, and the digests of their summaries."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        raise SystemExit(
-            "Chromium is missing, which draws the pictures. On Debian and Ubuntu install the package `chromium`."
-        )
+    browser = installed_browser()
     for name, scene in SCENES.items():
         box = box_html("export summary", summary_of(scene))
         for scheme in SCHEMES:
@@ -72,7 +72,20 @@ def main() -> None:
             draw(box, scheme, browser, file)
             sys.stdout.write(f"{file.name}: {file.stat().st_size / 1000:.0f} kB\n")
     # last, so that the tests fail as long as a picture shows an older summary
-    DIGESTS.write_text("".join(map(digest_line, SCENES)), encoding="utf-8")
+    digests = "".join(digest_line(name) for name in SCENES)
+    DIGESTS.write_text(digests, encoding="utf-8")
+
+
+def installed_browser() -> str:
+    """Return the path of the browser. Exits if there is none."""
+    for name in BROWSERS:
+        path = shutil.which(name)
+        if path is not None:
+            return path
+    raise SystemExit(
+        "Chromium is missing, which draws the pictures. "
+        "On Debian and Ubuntu install the package `chromium`."
+    )
 
 
 def draw(box: str, scheme: str, browser: str, file: Path) -> None:
@@ -81,55 +94,67 @@ def draw(box: str, scheme: str, browser: str, file: Path) -> None:
     page = PAGE.format(style=style, margin=MARGIN, box=box, mermaid=MERMAID.as_uri(), drawn=DRAWN)
     with tempfile.TemporaryDirectory(prefix="picture-") as temporary:
         folder = Path(temporary)
-        (folder / "page.html").write_text(page, encoding="utf-8")
-        command = [
-            browser,
-            "--headless",
-            *(
-                ["--no-sandbox"] if os.geteuid() == 0 else []
-            ),  # Chromium refuses to run as root with its sandbox
+        html = folder / "page.html"
+        html.write_text(page, encoding="utf-8")
+        png = folder / "page.png"
+        options = [
             f"--user-data-dir={folder / 'profile'}",
-            "--hide-scrollbars",
             f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",
-            f"--force-device-scale-factor={SCALE}",
-            f"--window-size={WIDTH},{MAX_HEIGHT}",
-            "--virtual-time-budget=10000",
-            f"--screenshot={folder / 'page.png'}",
-            "--dump-dom",
-            (folder / "page.html").as_uri(),
+            f"--screenshot={png}",
         ]
-        environment = {
-            **os.environ,
-            "TZ": "UTC",
-        }  # Mermaid shows times in the time zone of the machine
         try:
-            done = subprocess.run(  # noqa: S603  # the browser, with our own options
-                command,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=MAX_SECONDS,
-                check=False,
-            )
+            done = run_browser(browser, options, html.as_uri())
         except subprocess.TimeoutExpired:
             raise SystemExit(
                 f"{Path(browser).name} could not draw {file.name} within {MAX_SECONDS} s"
             ) from None
-        if f"<title>{DRAWN}</title>" not in done.stdout or not (folder / "page.png").exists():
+        if f"<title>{DRAWN}</title>" not in done.stdout or not png.exists():
             raise SystemExit(f"{Path(browser).name} could not draw {file.name}:\n{done.stderr}")
-        from PIL import Image  # only `make pictures` installs it, and the tests do without
+        save_picture(png, file)
 
-        with Image.open(folder / "page.png") as screenshot:
-            cropped(screenshot.convert("RGB")).quantize(COLORS, dither=Image.Dither.NONE).save(
-                file, optimize=True
-            )
+
+def run_browser(
+    browser: str, options: list[str], address: str
+) -> "subprocess.CompletedProcess[str]":
+    """Show a page, and print its DOM. Raises TimeoutExpired."""
+    command = [
+        browser,
+        "--headless",
+        "--hide-scrollbars",
+        f"--force-device-scale-factor={SCALE}",
+        f"--window-size={WIDTH},{MAX_HEIGHT}",
+        "--virtual-time-budget=10000",
+        "--dump-dom",
+        *options,
+    ]
+    if os.geteuid() == 0:
+        command.append("--no-sandbox")  # Chromium refuses to run as root with its sandbox
+    return subprocess.run(  # noqa: S603  # the browser, with our own options
+        [*command, address],
+        # Mermaid shows times in the time zone of the machine
+        env={**os.environ, "TZ": "UTC"},
+        capture_output=True,
+        text=True,
+        timeout=MAX_SECONDS,
+        check=False,
+    )
+
+
+def save_picture(screenshot_file: Path, file: Path) -> None:
+    """Crop a screenshot, and save it with few colors."""
+    from PIL import Image  # only `make pictures` installs it, and the tests do without
+
+    with Image.open(screenshot_file) as screenshot:
+        picture = cropped(screenshot.convert("RGB"))
+    picture.quantize(COLORS, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 def cropped(picture: "Image") -> "Image":
     """Return the picture without the empty space below the content."""
     from PIL import Image, ImageChops  # the same
 
-    empty = Image.new("RGB", picture.size, picture.getpixel((0, picture.height - 1)))
+    background = picture.getpixel((0, picture.height - 1))
+    empty = Image.new("RGB", picture.size, background)
     box = ImageChops.difference(picture, empty).getbbox()
     bottom = box[3] if box is not None else 0
     if not 0 < bottom < picture.height:

@@ -1,4 +1,4 @@
-"""Runs the action in virtual time with fixed dates, and returns the job summaries that the pictures show."""
+"""Runs the action in virtual time with fixed dates, for the job summaries in the pictures."""
 
 import hashlib
 import struct
@@ -13,19 +13,24 @@ from admin_api_simulator.jobs import DOCS_PROJECT
 from admin_api_simulator.simulator import DEFAULT_TOKEN
 from admin_api_simulator.site import UNCHANGED, SiteChange, build_archive, site_files
 from tests.action import run_virtually
-from tests.virtual_platform import VirtualPlatform
+from tests.virtual_platform import Sent, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
 STORAGE_URL: Final = "https://exports.example-storage.com"
 REQUEST_SECONDS: Final = 0.12
 IDLE_SECONDS: Final = 5.0
+GZIP_HEADER: Final = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
+MAX_BLOCK_BYTES: Final = 0xFFFF
+"""The maximum size of a block that is stored without compression."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """A run of the action: its inputs, the exports that it starts, by domain, and how long a deployment and a download take.
+    """A run of the action.
 
-    `published` is the export whose manifest the run finds at `published.manifest`.
+    - `inputs`: its inputs. `exports`: the exports that it starts, by domain.
+    - `deploy_seconds`, `download_seconds`: how long a deployment and a download take.
+    - `published`: the export whose manifest the run finds at `published.manifest`.
     """
 
     inputs: Mapping[str, str]
@@ -38,18 +43,22 @@ class Scene:
 def bundle_of(
     domain: str, *, pages: int, media_bytes: int, change: SiteChange = UNCHANGED, build_id: str = ""
 ) -> bytes:
-    """Return a site's archive as uncompressed gzip: the bytes that zlib returns, and their SHA-256, depend on its version."""
+    """Return a site's archive as uncompressed gzip (RFC 1951, section 3.2.4, and RFC 1952).
+
+    The bytes that zlib would return, and their SHA-256, depend on its version.
+    """
     files = site_files(
         domain=domain, pages=pages, asset_bytes=media_bytes, change=change, build_id=build_id
     )
     archive = build_archive(files, "tar")
-    blocks = [archive[start : start + 0xFFFF] for start in range(0, len(archive), 0xFFFF)]
-    stored = (
-        struct.pack("<BHH", number == len(blocks), len(block), len(block) ^ 0xFFFF) + block
-        for number, block in enumerate(blocks, start=1)
-    )
-    head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
-    return b"".join([head, *stored, struct.pack("<II", zlib.crc32(archive), len(archive))])
+    parts = [GZIP_HEADER]
+    for start in range(0, len(archive), MAX_BLOCK_BYTES):
+        block = archive[start : start + MAX_BLOCK_BYTES]
+        is_last = start + MAX_BLOCK_BYTES >= len(archive)
+        parts.append(struct.pack("<BHH", is_last, len(block), len(block) ^ 0xFFFF))
+        parts.append(block)
+    parts.append(struct.pack("<II", zlib.crc32(archive), len(archive)))
+    return b"".join(parts)
 
 
 COMMIT: Final = "9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c"
@@ -91,7 +100,11 @@ SCENES: Final[Mapping[str, Scene]] = {
     ),
     "several": Scene(
         inputs={
-            "project-id": f"{DOMAIN}: docs\ndevelopers.example.com: developers\npartners.example.com: partners\n",
+            "project-id": (
+                f"{DOMAIN}: docs\n"
+                "developers.example.com: developers\n"
+                "partners.example.com: partners\n"
+            ),
             "site-path": "sites/{domain}",
         },
         exports={
@@ -143,26 +156,32 @@ def summary_of(scene: Scene) -> str:
     """Run the action and return the Markdown of its job summary."""
     files: dict[str, bytes] = {}
     if scene.published is not None:
-        first = VirtualPlatform(VirtualClock())
-        first.simulator.plan_export(DOMAIN, scene.published)
-        left = run_virtually(
-            first, {"domain": DOMAIN, "site-path": "site", "manifest-path": "new.manifest"}
-        ).left
-        files["published.manifest"] = left["new.manifest"]
-    clock = VirtualClock()
-    platform = VirtualPlatform(
-        clock,
-        storage_url=STORAGE_URL,
-        seconds=lambda request: (
-            REQUEST_SECONDS + (scene.download_seconds if STORAGE_URL in str(request.url) else 0.0)
-        ),
-    )
+        files["published.manifest"] = manifest_of(scene.published)
+
+    def request_seconds(request: Sent) -> float:
+        if STORAGE_URL in request.url:
+            return REQUEST_SECONDS + scene.download_seconds
+        return REQUEST_SECONDS
+
+    platform = VirtualPlatform(VirtualClock(), storage_url=STORAGE_URL, seconds=request_seconds)
     platform.simulator.github.add(COMMIT, seconds=scene.deploy_seconds)
     for domain, plan in scene.exports.items():
         platform.simulator.plan_export(domain, plan)
     return run_virtually(platform, scene.inputs, idle_seconds=IDLE_SECONDS, files=files).summary
 
 
+def manifest_of(plan: ExportPlan) -> bytes:
+    """Run the action and return the manifest that it writes for an export."""
+    platform = VirtualPlatform(VirtualClock())
+    platform.simulator.plan_export(DOMAIN, plan)
+    inputs = {"domain": DOMAIN, "site-path": "site", "manifest-path": "new.manifest"}
+    return run_virtually(platform, inputs).left["new.manifest"]
+
+
 def digest_line(name: str) -> str:
-    """Return the line of summaries.sha256 about a picture: the SHA-256 of the job summary that it shows, and its name."""
-    return f"{hashlib.sha256(summary_of(SCENES[name]).encode()).hexdigest()}  {name}\n"
+    """Return the line of summaries.sha256 about a picture.
+
+    It has the SHA-256 of the job summary that the picture shows, and its name.
+    """
+    summary = summary_of(SCENES[name])
+    return f"{hashlib.sha256(summary.encode()).hexdigest()}  {name}\n"

@@ -1,7 +1,7 @@
-"""A simulated documentation platform: its administrative API and its object storage, over real HTTP.
+"""A simulated documentation platform: its administrative API and object storage, over real HTTP.
 
-It is written from the OpenAPI description in docs/admin-api.openapi.yaml alone, and shares no code with the action, so that a
-misreading of the description shows.
+It is written from the OpenAPI description in docs/admin-api.openapi.yaml alone, and shares no code
+with the action, so that a misreading of the description shows.
 """
 
 from admin_api_simulator.faults import Fault

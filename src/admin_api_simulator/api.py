@@ -50,7 +50,8 @@ ROUTES = (
 class Api:
     """Responds to the requests to the API's port.
 
-    Routes match the raw path, because an id may contain an encoded slash or be `%2E%2E`, which HTTP libraries would resolve.
+    Routes match the raw path, because an id may contain an encoded slash or be `%2E%2E`, which HTTP
+    libraries would resolve.
     """
 
     def __init__(
@@ -74,11 +75,17 @@ class Api:
         self._request_numbers = itertools.count(1)
 
     def override(self, operation: str, value: Override | None) -> None:
-        """Replace the JSON of successful responses: by a value, or by what a function returns for the normal one."""
+        """Replace the JSON of successful responses.
+
+        The replacement is a value, or what a function returns for the normal JSON.
+        """
         self._overrides[operation] = value
 
     def operation_of(self, method: str, path: str) -> str:
-        """Return the operation of a request, or `unknown`. It is the same for both forms of the export API."""
+        """Return the operation of a request, or `unknown`.
+
+        It is the same for both forms of the export API.
+        """
         route, _ = _routed(method, path)
         return "unknown" if route is None else route.operation
 
@@ -99,21 +106,23 @@ class Api:
         response = self._authorized(request)
         if 200 <= response.status < 300:
             response = self._overridden(request, response)
-        return replace(
-            response,
-            headers={**response.headers, "X-Request-Id": f"req-{next(self._request_numbers):06d}"},
-        )
+        request_id = f"req-{next(self._request_numbers):06d}"
+        return replace(response, headers={**response.headers, "X-Request-Id": request_id})
 
     def _overridden(self, request: RecordedRequest, response: Response) -> Response:
-        value = self._overrides.get(request.operation)
-        if value is None:
+        override = self._overrides.get(request.operation)
+        if override is None:
             return response
-        body = value(json.loads(bytes(response.body))) if callable(value) else value
-        return replace(response, body=json.dumps(body, ensure_ascii=False).encode())
+        fields: object = override
+        if callable(override):
+            fields = override(json.loads(bytes(response.body)))
+        return replace(response, body=json.dumps(fields, ensure_ascii=False).encode())
 
     def _authorized(self, request: RecordedRequest) -> Response:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        scope = self._scope_of(token.strip()) if scheme.lower() == "bearer" else None
+        scope = None
+        if scheme.lower() == "bearer":
+            scope = self._scope_of(token.strip())
         if scope is None:
             message = "invalid token" if token else "missing token"
             return error_response(401, message, headers={"WWW-Authenticate": "Bearer"})
@@ -129,34 +138,39 @@ class Api:
 
     def _scope_of(self, token: str) -> str | None:
         given = token.encode("utf-8", "surrogateescape")
-        known = (
-            scope for key, scope in self._scopes.items() if hmac.compare_digest(given, key.encode())
-        )
-        return next(known, None)
+        for key, scope in self._scopes.items():
+            if hmac.compare_digest(given, key.encode()):
+                return scope
+        return None
 
     def _run_operation(self, request: RecordedRequest) -> Response:
         route, ids = _routed(request.method, request.path)
         if route is READ_AGENT_JOB:
-            agent = self._jobs.agent_json(*ids)
-            return (
-                error_response(404, "agent job not found")
-                if agent is None
-                else json_response(agent)
-            )
+            return self._read_agent_job(*ids)
         if route is START_BY_DOMAIN:
             return self._start_by_domain(request)
         if route is START_BY_PROJECT:
             return self._start_by_project(ids[0], request.body)
-        job = self._jobs.export(ids[-1])
         if route is READ_BY_PROJECT:
-            if job is None or job.domain != domain_of_project(ids[0]):
-                return error_response(404, "no such export job in this project")
-            return json_response(self._project_json(job))
+            return self._read_by_project(*ids)
+        job = self._jobs.export(ids[0])
         if job is None:
             return error_response(404, "export job not found")
         if route is READ_BY_DOMAIN:
             return json_response(self._jobs.export_json(job))
         return self._make_bundle(job)
+
+    def _read_agent_job(self, project_id: str, job_id: str) -> Response:
+        fields = self._jobs.agent_json(project_id, job_id)
+        if fields is None:
+            return error_response(404, "agent job not found")
+        return json_response(fields)
+
+    def _read_by_project(self, project_id: str, job_id: str) -> Response:
+        job = self._jobs.export(job_id)
+        if job is None or job.domain != domain_of_project(project_id):
+            return error_response(404, "no such export job in this project")
+        return json_response(self._project_json(job))
 
     def _start_by_domain(self, request: RecordedRequest) -> Response:
         media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
@@ -164,30 +178,28 @@ class Api:
             return error_response(415, "the body must be application/json")
         domain = _domain_in(request.body)
         if domain is None:
-            return error_response(
-                400, "the body must be a JSON object with `domain`, a non-empty string"
-            )
-        refusal = self._refusal(
-            domain, not_enabled=NO_PLAN, unknown=f"there is no deployment at {domain}"
-        )
+            message = "the body must be a JSON object with `domain`, a non-empty string"
+            return error_response(400, message)
+        no_such_deployment = f"there is no deployment at {domain}"
+        refusal = self._refusal(domain, not_enabled=NO_PLAN, unknown=no_such_deployment)
         if refusal is not None:
             return refusal
         job = self._jobs.start_export(domain)
         return json_response({"jobId": job.id, "status": "queued"}, status=202)
 
     def _start_by_project(self, project_id: str, body: bytes) -> Response:
-        options = _object_in(body) if body else {}
-        base_path = "" if options is None else options.get("basePath", "")
-        if options is None or base_path not in BASE_PATHS:
-            return error_response(
-                400,
-                'the body must be empty or an object with `basePath`: "", "/docs" or "/documentation"',
+        base_path = _base_path_in(body)
+        if base_path is None:
+            message = (
+                "the body must be empty or an object with `basePath`: "
+                '"", "/docs" or "/documentation"'
             )
+            return error_response(400, message)
         domain = domain_of_project(project_id)
         refusal = self._refusal(domain, not_enabled=NOT_ENABLED, unknown="no such project")
         if refusal is not None:
             return refusal
-        job = self._jobs.start_export(domain, base_path=str(base_path))
+        job = self._jobs.start_export(domain, base_path=base_path)
         created_at = as_timestamp(job.created_at)
         started = {
             "jobId": job.id,
@@ -215,19 +227,23 @@ class Api:
         return json_response(self._link(job, self._bundles.pack(job).file_name))
 
     def _project_json(self, job: ExportJob) -> dict[str, object]:
-        """Return a job as exports by project show it: without progress, and with a fresh link if it is completed."""
+        """Return a job as exports by project show it.
+
+        It is without progress, and has a fresh link if it is completed.
+        """
         fields = self._jobs.project_json(job)
         if not self._jobs.has_link(job):
             return fields
-        subdomain, date = first_label(job.domain), f"{job.created_at:%Y-%m-%d}"
-        return fields | self._link(job, f"{subdomain}-export-{date}.{self._bundles.archive}")
+        subdomain = first_label(job.domain)
+        date = f"{job.created_at:%Y-%m-%d}"
+        file_name = f"{subdomain}-export-{date}.{self._bundles.archive}"
+        return fields | self._link(job, file_name)
 
     def _link(self, job: ExportJob, file_name: str) -> dict[str, object]:
         bundle = self._bundles.pack(job)
         url = self._storage_url()
-        query, expires_at = self._signer.sign(
-            host=url.partition("://")[2], path=bundle.path, file_name=file_name
-        )
+        host = url.partition("://")[2]
+        query, expires_at = self._signer.sign(host=host, path=bundle.path, file_name=file_name)
         return {
             "bundleUrl": f"{url}{bundle.path}?{query}",
             "expiresAt": as_timestamp(expires_at),
@@ -253,5 +269,24 @@ def _object_in(body: bytes) -> dict[str, object] | None:
 
 
 def _domain_in(body: bytes) -> str | None:
-    domain = (_object_in(body) or {}).get("domain")
-    return domain if isinstance(domain, str) and domain else None
+    """Return the domain in the body of a start by domain, or None if the body is invalid."""
+    fields = _object_in(body)
+    if fields is None:
+        return None
+    domain = fields.get("domain")
+    if isinstance(domain, str) and domain:
+        return domain
+    return None
+
+
+def _base_path_in(body: bytes) -> str | None:
+    """Return the base path in the body of a start by project, or None if the body is invalid."""
+    if not body:
+        return ""
+    fields = _object_in(body)
+    if fields is None:
+        return None
+    base_path = fields.get("basePath", "")
+    if isinstance(base_path, str) and base_path in BASE_PATHS:
+        return base_path
+    return None

@@ -19,7 +19,10 @@ PREFIX = "/exports/"
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """One archive. `path` is raw, `etag` includes its quotes, `modified_at` is in seconds since 1970."""
+    """One archive.
+
+    `path` is raw, `etag` includes its quotes, `modified_at` is in seconds since 1970.
+    """
 
     path: str
     file_name: str
@@ -46,27 +49,37 @@ class BundleStore:
     def pack(self, job: ExportJob) -> Bundle:
         """Return the bundle of a job."""
         if job.id not in self._packed:
-            build_id = hashlib.sha256(job.id.encode()).hexdigest()[:12] if self._build_ids else ""
-            files = site_files(
-                domain=job.domain,
-                pages=job.pages,
-                asset_bytes=self._asset_bytes,
-                change=job.change,
-                build_id=build_id,
-                base_path=job.base_path,
-            )
-            self._packed[job.id] = self._wrap(
-                job, build_archive(files, self.archive) if job.bundle is None else job.bundle
-            )
+            content = job.bundle
+            if content is None:
+                content = build_archive(self._files(job), self.archive)
+            self._packed[job.id] = self._wrap(job, content)
         return self._packed[job.id]
+
+    def _files(self, job: ExportJob) -> dict[str, bytes]:
+        build_id = ""
+        if self._build_ids:
+            build_id = hashlib.sha256(job.id.encode()).hexdigest()[:12]
+        return site_files(
+            domain=job.domain,
+            pages=job.pages,
+            asset_bytes=self._asset_bytes,
+            change=job.change,
+            build_id=build_id,
+            base_path=job.base_path,
+        )
 
     def find(self, path: str) -> Bundle | None:
         """Return the bundle with this raw path."""
-        return next((bundle for bundle in list(self._packed.values()) if bundle.path == path), None)
+        for bundle in list(self._packed.values()):
+            if bundle.path == path:
+                return bundle
+        return None
 
     def job_at(self, path: str) -> ExportJob | None:
         """Return the job whose bundles have raw paths like this one."""
-        segment = path.removeprefix(PREFIX).partition("/")[0] if path.startswith(PREFIX) else ""
+        if not path.startswith(PREFIX):
+            return None
+        segment = path.removeprefix(PREFIX).partition("/")[0]
         return self._jobs.export(unquote(segment))
 
     def put(self, job_id: str, content: bytes) -> None:
@@ -83,6 +96,7 @@ class BundleStore:
             file_name=self._file_name,
             content=content,
             content_type=CONTENT_TYPES[self.archive],
-            etag=f'"{hashlib.sha256(content).hexdigest()[:32]}-2"',  # as after a multipart upload: not an MD5
+            # as after a multipart upload: not an MD5
+            etag=f'"{hashlib.sha256(content).hexdigest()[:32]}-2"',
             modified_at=MODIFIED_AT + self._replaced[job.id],
         )

@@ -28,12 +28,29 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="python -m admin_api_simulator",
-        description="Serve a simulated documentation platform: the administrative API on one port, its object storage on "
-        "another, and GitHub's API of deployments on a third. Prints a command that runs the action with it, the names that "
-        "select each outcome, and a line for each request. Serves until Ctrl-C or SIGTERM.",
+        description="Serve a simulated documentation platform: the administrative API on one port, "
+        "its object storage on another, and GitHub's API of deployments on a third. Prints a "
+        "command that runs the action with it, the names that select each outcome, and a line for "
+        "each request. Serves until Ctrl-C or SIGTERM.",
         allow_abbrev=False,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
+    _add_addresses(made)
+    _add_credentials(made)
+    _add_jobs(made)
+    made.add_argument(
+        "--one-active-export",
+        action="store_true",
+        help="a start gets 409 while an export of the same deployment is queued or running",
+    )
+    made.add_argument(
+        "--scenario", type=Path, metavar="FILE", help="JSON file with scripted faults"
+    )
+    _add_quota(made)
+    return made
+
+
+def _add_addresses(made: argparse.ArgumentParser) -> None:
     made.add_argument("--host", default="127.0.0.1", help="address to listen on")
     made.add_argument(
         "--port",
@@ -64,11 +81,17 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="PEM file to write the authority to, with --tls",
     )
+
+
+def _add_credentials(made: argparse.ArgumentParser) -> None:
     made.add_argument("--key", default=DEFAULT_KEY, help="the admin API key to accept")
     made.add_argument(
         "--read-key", default=DEFAULT_READ_KEY, help="an admin API key with the scope read"
     )
     made.add_argument("--token", default=DEFAULT_TOKEN, help="the token that GitHub's API accepts")
+
+
+def _add_jobs(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--deploy-seconds", type=_seconds, default=20.0, help="how long a deployment takes"
     )
@@ -102,16 +125,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--link-seconds", type=_seconds, default=3600.0, help="how long a bundle link works"
     )
-    made.add_argument(
-        "--one-active-export",
-        action="store_true",
-        help="a start gets 409 while an export of the same deployment is queued or running",
-    )
-    made.add_argument(
-        "--scenario", type=Path, metavar="FILE", help="JSON file with scripted faults"
-    )
-    _add_quota(made)
-    return made
 
 
 def _add_quota(made: argparse.ArgumentParser) -> None:
@@ -172,8 +185,9 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     scenario = options.pop("scenario")
     start_quota = pop_start_quota(options)
     simulator = Simulator(start_quota=start_quota, **options)
-    # Before any thread starts, so that all threads block them and `sigwait` receives them. A handler would run only when the main
-    # thread is back in Python code: a signal that comes in the moment before it begins to wait would not end the wait.
+    # Before any thread starts, so that all threads block them and `sigwait` receives them.
+    # A handler would run only when the main thread is back in Python code: a signal that comes
+    # in the moment before it begins to wait would not end the wait.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         if scenario:
@@ -182,9 +196,8 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     except (ScenarioError, ModuleNotFoundError, OSError) as error:
         sys.stderr.write(f"The simulator cannot start: {error}\n")
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-            sys.stderr.write(
-                'Any free ports: make simulator OPTIONS="--port 0 --storage-port 0 --github-port 0"\n'
-            )
+            any_free = "--port 0 --storage-port 0 --github-port 0"
+            sys.stderr.write(f'Any free ports: make simulator OPTIONS="{any_free}"\n')
         return 2
     try:
         write_requests(out)
@@ -198,7 +211,9 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
 
 def banner(simulator: Simulator) -> str:
     """Return what the program prints once it is serving."""
-    authority = f"Authority:  {simulator.ca_path}\n" if simulator.ca_path else ""
+    authority = ""
+    if simulator.ca_path:
+        authority = f"Authority:  {simulator.ca_path}\n"
     agents = "".join(
         f"  {job_id:<22}{outcome.replace('-', ' ')}\n" for job_id, outcome in AGENT_JOBS.items()
     )
@@ -210,8 +225,11 @@ def banner(simulator: Simulator) -> str:
         f"Storage:    {simulator.storage_url}\n"
         f"Admin key:  {simulator.key}\n"
         f"Read key:   {simulator.read_key}, which cannot start exports\n"
-        f"GitHub:     {simulator.github_url}, token {simulator.token}\n{authority}"
-        "\nTo run the action with it, copy this command into a second terminal, in the same folder:\n\n"
+        f"GitHub:     {simulator.github_url}, token {simulator.token}\n"
+        f"{authority}"
+        "\n"
+        "To run the action with it, copy this command into a second terminal, in the same folder:\n"
+        "\n"
         f"{command(simulator)}\n"
         "\nMode export, domain, or by project, project-id: docs, changing, and so on:\n"
         "  docs.example.com      completed, like any other name\n"
@@ -245,8 +263,12 @@ def command(simulator: Simulator) -> str:
 
 
 def _relative(path: Path) -> str:
+    """Return a path relative to the current folder, if it is in there."""
     here = Path.cwd()
-    return str(path.absolute().relative_to(here) if path.absolute().is_relative_to(here) else path)
+    absolute = path.absolute()
+    if absolute.is_relative_to(here):
+        return str(absolute.relative_to(here))
+    return str(path)
 
 
 def _whole_number(least: int, most: int) -> Callable[[str], int]:

@@ -18,23 +18,30 @@ DESCRIPTION = Path(__file__).resolve().parents[2] / "docs" / "admin-api.openapi.
 
 
 def check_requests(requests: Iterable[RecordedRequest]) -> None:
-    """Check every request to the API, but no downloads and no requests to GitHub. Raises AssertionError."""
+    """Check every request to the API, but no downloads and no requests to GitHub.
+
+    Raises AssertionError.
+    """
     for request in requests:
         if request.operation not in GITHUB_OPERATIONS | {"download"}:
             check_request(request)
 
 
 def check_request(request: RecordedRequest) -> None:
-    """Check method, path, bearer authentication, content type and body of one request. Raises AssertionError."""
+    """Check method, path, bearer authentication, content type and body of one request.
+
+    Raises AssertionError.
+    """
     where = f"{request.method} {request.path}"
     operation = _operation(request)
-    _require(operation is not None, f"{where}: the contract has no such operation")
+    if operation is None:
+        raise AssertionError(f"{where}: the contract has no such operation")
     _require(
         not request.query, f"{where}: the contract has no query, but {request.query!r} was sent"
     )
     is_bearer = re.fullmatch(r"Bearer [\x21-\x7e]+", request.headers.get("Authorization", ""))
     _require(is_bearer is not None, f"{where}: Authorization must be `Bearer <key>`")
-    described = (operation or {}).get("requestBody", {})
+    described = operation.get("requestBody", {})
     content = described.get("content")
     if content is None:
         _require(
@@ -57,26 +64,25 @@ def check_request(request: RecordedRequest) -> None:
 
 
 def _operation(request: RecordedRequest) -> Mapping[str, Any] | None:
+    method = request.method.lower()
     for template, item in description()["paths"].items():
-        found = re.fullmatch(re.sub(r"\\\{\w+\\\}", "([^/]+)", re.escape(template)), request.path)
-        if found is not None and request.method.lower() in item:
-            for parameter, value in zip(item.get("parameters", ()), found.groups(), strict=True):
-                schema = _resolved(parameter)["schema"]
-                _check_schema(
-                    unquote(value), schema, f"{request.method} {request.path}: path parameter"
-                )
-            operation: Mapping[str, Any] = item[request.method.lower()]
-            return operation
+        pattern = re.sub(r"\\\{\w+\\\}", "([^/]+)", re.escape(template))
+        found = re.fullmatch(pattern, request.path)
+        if found is None or method not in item:
+            continue
+        where = f"{request.method} {request.path}: path parameter"
+        for parameter, value in zip(item.get("parameters", ()), found.groups(), strict=True):
+            _check_schema(unquote(value), _resolved(parameter)["schema"], where)
+        operation: Mapping[str, Any] = item[method]
+        return operation
     return None
 
 
 def _check_schema(value: object, schema: Mapping[str, Any], what: str) -> None:
     # with the components, to which local references in the schema point
-    validator = jsonschema.Draft202012Validator(
-        {**schema, "components": description()["components"]}
-    )
-    error = next(iter(validator.iter_errors(value)), None)
-    _require(error is None, f"{what}: {error.message if error else ''}")
+    complete = {**schema, "components": description()["components"]}
+    for error in jsonschema.Draft202012Validator(complete).iter_errors(value):
+        raise AssertionError(f"{what}: {error.message}")
 
 
 def _require(condition: bool, message: str) -> None:  # noqa: FBT001 - reads as an assertion
@@ -92,8 +98,10 @@ def description() -> dict[str, Any]:
 
 
 def _resolved(parameter: Mapping[str, Any]) -> Mapping[str, Any]:
-    name = parameter.get("$ref", "").removeprefix("#/components/parameters/")
-    found: Mapping[str, Any] = (
-        description()["components"]["parameters"][name] if name else parameter
-    )
+    """Return a parameter, or the one among the components that it refers to."""
+    reference: str = parameter.get("$ref", "")
+    if not reference:
+        return parameter
+    name = reference.removeprefix("#/components/parameters/")
+    found: Mapping[str, Any] = description()["components"]["parameters"][name]
     return found

@@ -35,10 +35,12 @@ RESULT_KEYS = ("domain", "status", "sitePath", "failureReason")
 class Scene:
     """One run of the demo.
 
-    - `repository`: one of the simulated GitHub's, in which the platform deploys a commit; the run waits for it.
+    - `repository`: one of the simulated GitHub's, in which the platform deploys a commit; the run
+      waits for it.
     - `change`: what differs in `docs.example.com` from the earlier exports.
     - `cut`: a regular expression for lines of the log that are only counted.
-    - `outputs`: the outputs to show, which the run must set. `failure_reason`: the expected one, None for a successful run.
+    - `outputs`: the outputs to show, which the run must set.
+    - `failure_reason`: the expected one, None for a successful run.
     """
 
     title: str
@@ -51,10 +53,12 @@ class Scene:
 
     def ended_as_expected(self, run: ActionRun) -> bool:
         """Return whether a run succeeded or failed as expected, and set its outputs."""
-        expected = (1 if self.failure_reason else 0, self.failure_reason)
-        return (run.exit_code, run.outputs.get("failureReason")) == expected and all(
-            map(run.outputs.get, self.outputs)
-        )
+        expected_code = 1 if self.failure_reason else 0
+        if run.exit_code != expected_code:
+            return False
+        if run.outputs.get("failureReason") != self.failure_reason:
+            return False
+        return all(run.outputs.get(name) for name in self.outputs)
 
 
 SCENES = (
@@ -90,7 +94,10 @@ SCENES = (
 
 
 def main(*, out: TextIO | None = None) -> int:
-    """Run the demo, write the page with the summaries, and return 0 if every run ended as expected."""
+    """Run the demo, and write the page with the summaries.
+
+    Returns 0 if every run ended as expected.
+    """
     out = out or sys.stdout
     summaries = {}
     unexpected = []
@@ -118,10 +125,11 @@ def main(*, out: TextIO | None = None) -> int:
                 )
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page_html("Job summaries of the demo", summaries), encoding="utf-8")
+    verdict = unexpected or ["All runs ended as expected."]
     _write(
         out,
         "",
-        *(unexpected or ["All runs ended as expected."]),
+        *verdict,
         f"The job summaries as GitHub shows them, with diagrams as text: {PAGE}",
         "To run the action with inputs of your own: make simulator",
     )
@@ -129,20 +137,20 @@ def main(*, out: TextIO | None = None) -> int:
 
 
 def _play(scene: Scene, platform: Simulator, workspace: Path, out: TextIO) -> ActionRun:
-    log = RunnerLog(lambda line: _write(out, _shortened(f"   {line}")), cut=scene.cut)
-    intervals = {"poll-interval": POLL_INTERVAL, "max-poll-interval": POLL_INTERVAL}
     platform.plan_export("docs.example.com", ExportPlan(change=scene.change))
-    deployment = (
-        {"github-token": platform.token, "deployment-creator": CREATOR} if scene.repository else {}
-    )
+    inputs = {
+        "base-url": platform.base_url,
+        "admin-key": platform.key,
+        "poll-interval": POLL_INTERVAL,
+        "max-poll-interval": POLL_INTERVAL,
+        **scene.inputs,
+    }
+    if scene.repository:
+        inputs["github-token"] = platform.token
+        inputs["deployment-creator"] = CREATOR
+    log = RunnerLog(lambda line: _write(out, _shortened(f"   {line}")), cut=scene.cut)
     run = run_action(
-        {
-            "base-url": platform.base_url,
-            "admin-key": platform.key,
-            **intervals,
-            **scene.inputs,
-            **deployment,
-        },
+        inputs,
         entrypoint=ENTRYPOINT,
         workspace=workspace,
         env={"GITHUB_API_URL": platform.github_url, "GITHUB_REPOSITORY": scene.repository or ""},
@@ -155,31 +163,41 @@ def _play(scene: Scene, platform: Simulator, workspace: Path, out: TextIO) -> Ac
 
 
 def _inputs(inputs: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in inputs.items()).replace("\n", "\\n")
+    text = ", ".join(f"{name}: {value}" for name, value in inputs.items())
+    return text.replace("\n", "\\n")
 
 
 def _outputs(outputs: Mapping[str, str], names: Sequence[str]) -> list[str]:
     """Return lines with these outputs and the number of the others."""
-    lines = "\n".join(f"{name} = {_value(name, outputs.get(name, ''))}" for name in names).split(
-        "\n"
-    )
-    lines[-1] += f"   (and {len(outputs.keys() - set(names))} more)"
-    return [
-        _shortened(f"{'' if number else '   Outputs: ':<12}{line}")
-        for number, line in enumerate(lines)
-    ]
+    text = "\n".join(f"{name} = {_value(name, outputs.get(name, ''))}" for name in names)
+    text += f"   (and {len(outputs.keys() - set(names))} more)"
+    margin = "   Outputs: "
+    lines = []
+    for line in text.split("\n"):
+        lines.append(_shortened(margin + line))
+        margin = " " * len(margin)
+    return lines
 
 
 def _value(name: str, value: str) -> str:
-    """Return an output's value; `results` has a line for each job, with the keys that matter here."""
+    """Return an output's value.
+
+    `results` has a line for each job, with the keys that matter here.
+    """
     if name != "results" or not value:
         return value
-    jobs = [{key: job[key] for key in RESULT_KEYS if job.get(key)} for job in json.loads(value)]
-    return "[" + ",\n   ".join(f"{json.dumps(job)[:-1]}, …}}" for job in jobs) + "]"
+    rows = []
+    for job in json.loads(value):
+        shown = {key: job[key] for key in RESULT_KEYS if job.get(key)}
+        unclosed = json.dumps(shown).removesuffix("}")
+        rows.append(unclosed + ", …}")
+    return "[" + ",\n   ".join(rows) + "]"
 
 
 def _shortened(line: str) -> str:
-    return line if len(line) <= LINE_LENGTH else line[: LINE_LENGTH - 1] + "…"
+    if len(line) <= LINE_LENGTH:
+        return line
+    return line[: LINE_LENGTH - 1] + "…"
 
 
 def _write(out: TextIO, *lines: str) -> None:

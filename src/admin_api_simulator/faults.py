@@ -36,16 +36,22 @@ FRAMING_HEADERS = frozenset(
 class Fault:
     """A fault of one turn of an operation.
 
-    With `status`, `body`, `json`, `raw` or `cut="before_response"`, it replaces the operation, which still runs if `processed` is
-    true: then only its response is lost. Otherwise it changes the operation's normal response.
+    With `status`, `body`, `json`, `raw` or `cut="before_response"`, it replaces the operation,
+    which still runs if `processed` is true: then only its response is lost. Otherwise it changes
+    the operation's normal response.
 
-    - `status`: by default 200. `reason`: the reason phrase of the status line. `headers`: replaced or added headers.
+    - `status`: by default 200. `reason`: the reason phrase of the status line.
+    - `headers`: replaced or added headers.
     - `body`, `json`: the body. An error status without a body gets the API's Error object.
-    - `delay_seconds`: the pause before the first byte. `drip_seconds`: the pause between single bytes, headers included.
-    - `cut`: where the connection closes; `in_body` means after `cut_after_bytes` of the body, by default after half of it.
-    - `stall_after_bytes`: after so many bytes of the body nothing more is sent; the connection stays open.
-    - `framing`: what marks the end of the body: `length` (Content-Length), `chunked` (the last chunk) or `close` (the end of
-      the connection). A chunked body that is cut or stalled has no last chunk.
+    - `delay_seconds`: the pause before the first byte.
+    - `drip_seconds`: the pause between single bytes, headers included.
+    - `cut`: where the connection closes; `in_body` means after `cut_after_bytes` of the body, by
+      default after half of it.
+    - `stall_after_bytes`: after so many bytes of the body nothing more is sent; the connection
+      stays open.
+    - `framing`: what marks the end of the body: `length` (Content-Length), `chunked` (the last
+      chunk) or `close` (the end of the connection). A chunked body that is cut or stalled has no
+      last chunk.
     - `raw`: bytes that are sent instead of a response; then the connection closes.
 
     Raises ValueError for fields that exclude each other.
@@ -70,9 +76,8 @@ class Fault:
             raise ValueError(
                 "stall_after_bytes keeps the connection open, but cut closes it; use one of them"
             )
-        if self.raw is not None and (
-            self.stall_after_bytes is not None or self.framing != "length"
-        ):
+        is_framed = self.stall_after_bytes is not None or self.framing != "length"
+        if self.raw is not None and is_framed:
             raise ValueError("raw cannot be combined with stall_after_bytes or framing")
         if self.cut not in (None, *CUTS) or self.framing not in FRAMINGS:
             raise ValueError(
@@ -84,8 +89,9 @@ class Fault:
     @property
     def replaces_response(self) -> bool:
         """Whether the fault replaces the normal response."""
-        parts = (self.status, self.body, self.json, self.raw)
-        return any(part is not None for part in parts) or self.cut == "before_response"
+        if self.raw is not None or self.cut == "before_response":
+            return True
+        return self._has_content
 
     @property
     def runs_operation(self) -> bool:
@@ -95,39 +101,45 @@ class Fault:
     @property
     def needs_raw_writing(self) -> bool:
         """Whether the HTTP library cannot write the response."""
-        own_framing = any(name.lower() in FRAMING_HEADERS for name in self.headers)
-        ends_otherwise = (
-            self.cut is not None or self.stall_after_bytes is not None or self.framing != "length"
-        )
-        return self.raw is not None or ends_otherwise or self.drip_seconds > 0 or own_framing
+        if self.raw is not None or self.drip_seconds > 0:
+            return True
+        if self.cut is not None or self.stall_after_bytes is not None or self.framing != "length":
+            return True
+        return any(name.lower() in FRAMING_HEADERS for name in self.headers)
 
     def kept_bytes(self, size: int) -> int | None:
         """Return how many bytes of the body are sent, or None for the complete body and its end."""
-        if self.cut == "in_body":
-            return size // 2 if self.cut_after_bytes is None else self.cut_after_bytes
-        return self.stall_after_bytes
+        if self.cut != "in_body":
+            return self.stall_after_bytes
+        if self.cut_after_bytes is None:
+            return size // 2
+        return self.cut_after_bytes
 
     def apply(self, normal: Response | None) -> Response:
         """Return the response to send, given the normal one if the operation ran."""
-        if self.status is None and self.body is None and self.json is None and normal is not None:
-            replaced = {name.lower() for name in self.headers}
-            kept = {
-                name: text for name, text in normal.headers.items() if name.lower() not in replaced
-            }
-            return replace(
-                normal, headers={**kept, **self.headers}, reason=self.reason or normal.reason
-            )
+        if normal is not None and not self._has_content:
+            return self._with_changed_headers(normal)
         status = 200 if self.status is None else self.status
         content, content_type = self._content(status)
-        has_type = any(name.lower() == "content-type" for name in self.headers)
-        headers = (
-            {**self.headers}
-            if has_type or not content_type
-            else {"Content-Type": content_type, **self.headers}
-        )
+        has_own_type = any(name.lower() == "content-type" for name in self.headers)
+        headers = {}
+        if content_type and not has_own_type:
+            headers["Content-Type"] = content_type
+        headers.update(self.headers)
         return Response(status=status, reason=self.reason, headers=headers, body=content)
 
+    @property
+    def _has_content(self) -> bool:
+        return self.status is not None or self.body is not None or self.json is not None
+
+    def _with_changed_headers(self, normal: Response) -> Response:
+        changed = {name.lower() for name in self.headers}
+        kept = {name: text for name, text in normal.headers.items() if name.lower() not in changed}
+        headers = {**kept, **self.headers}
+        return replace(normal, headers=headers, reason=self.reason or normal.reason)
+
     def _content(self, status: int) -> tuple[bytes, str]:
+        """Return the body and its media type."""
         if self.json is not None:
             return json.dumps(self.json, ensure_ascii=False).encode(), "application/json"
         if isinstance(self.body, bytes):
@@ -135,9 +147,8 @@ class Fault:
         if self.body is not None:
             return self.body.encode(), "text/plain; charset=utf-8"
         if status >= 400:
-            return json.dumps(
-                {"error": self.reason or responses.get(status, "")}
-            ).encode(), "application/json"
+            error = {"error": self.reason or responses.get(status, "")}
+            return json.dumps(error).encode(), "application/json"
         return b"", ""
 
 
@@ -157,8 +168,8 @@ class FaultScript:
     ) -> None:
         """Replace the planned turns of an operation; `then` repeats after them.
 
-        The turns of a `domain` take precedence over those for all. Raises ValueError for an unknown operation, and for a domain
-        with an operation that has none.
+        The turns of a `domain` take precedence over those for all. Raises ValueError for an unknown
+        operation, and for a domain with an operation that has none.
         """
         if operation not in OPERATIONS:
             raise ValueError(f"unknown operation {operation!r}; use one of {', '.join(OPERATIONS)}")
@@ -166,14 +177,16 @@ class FaultScript:
             raise ValueError(
                 f"{operation} has no domain; use one of {', '.join(sorted(DOMAIN_OPERATIONS))}"
             )
-        self._plans[operation, _key(domain)] = itertools.chain(
-            turns, itertools.repeat(then) if then else ()
-        )
+        after_them = itertools.repeat(then) if then else ()
+        self._plans[operation, _key(domain)] = itertools.chain(turns, after_them)
 
     def next_turn(self, operation: str, domain: str | None = None) -> Fault | None:
         """Return the fault of this turn, or None for a normal turn."""
-        plans = [self._plans.get((operation, key), iter(())) for key in (_key(domain), None)]
-        return next(itertools.chain(*plans), None)
+        for key in (_key(domain), None):
+            remaining = self._plans.get((operation, key), ())
+            for turn in remaining:  # uses it up
+                return turn
+        return None
 
 
 def _key(domain: str | None) -> str | None:

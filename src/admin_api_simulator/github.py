@@ -1,6 +1,9 @@
-"""GitHub's API, as far as it says what the platform serves: deployments, their statuses, and comparisons of commits.
+"""GitHub's API, as far as it says what the platform serves.
 
-Source: GitHub's documentation of its REST API: deployments, deployment statuses, and "compare two commits".
+These are deployments, their statuses, and comparisons of commits.
+
+Source: GitHub's documentation of its REST API: deployments, deployment statuses, and "compare two
+commits".
 """
 
 import hmac
@@ -22,7 +25,10 @@ CREATOR = "docs-platform[bot]"
 ENVIRONMENT = "docs"
 PRODUCTION = "production"  # whose earlier deployments stay successful
 REPOSITORY = "demo/docs"
-OLDER, COMMIT, NEWER = COMMITS = tuple(digit * 40 for digit in "123")
+OLDER = "1" * 40
+COMMIT = "2" * 40
+NEWER = "3" * 40
+COMMITS = (OLDER, COMMIT, NEWER)
 DEMO_REPOSITORIES = {
     "demo/deployed": "the commit's deployment succeeds",
     "demo/replaced": "a newer commit, which contains it, is deployed",
@@ -41,7 +47,10 @@ ROUTES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """A deployment that begins at a monotonic time, is in progress for `seconds`, and ends in a state."""
+    """A deployment.
+
+    It begins at a monotonic time, is in progress for `seconds`, and ends in a state.
+    """
 
     id: int
     commit: str
@@ -53,22 +62,26 @@ class Deployment:
     environment: str
     is_transient: bool
 
+    @property
+    def ended(self) -> float:
+        """The monotonic time at which the deployment ends."""
+        return self.began + self.seconds
+
 
 class GitHub:
-    """Responds to the requests to GitHub's port. The demo's repositories begin to deploy at their first request.
+    """Responds to the requests to GitHub's port.
 
+    The demo's repositories begin to deploy at their first request.
     `commits` are the history of every repository, the oldest first.
     """
 
     def __init__(
         self, *, clock: Clock, token: str, deploy_seconds: float, commits: Sequence[str] = COMMITS
     ) -> None:
-        self._clock, self._token, self._deploy_seconds, self._commits = (
-            clock,
-            token,
-            deploy_seconds,
-            [*commits],
-        )
+        self._clock = clock
+        self._token = token
+        self._deploy_seconds = deploy_seconds
+        self._commits = list(commits)
         self._deployments: dict[str, list[Deployment]] = {}
         self._ids = itertools.count(1)
         self._request_numbers = itertools.count(1)
@@ -101,12 +114,8 @@ class GitHub:
 
     def operation_of(self, method: str, path: str) -> str:
         """Return the operation of a request, or `unknown`."""
-        matches = (
-            route.operation
-            for route in ROUTES
-            if route.method == method and route.match(path) is not None
-        )
-        return next(matches, "unknown")
+        operation, _ = _routed(method, path)
+        return operation
 
     def domain_of(self, request: RecordedRequest) -> str | None:  # noqa: ARG002  # of all services
         """Return that the request is about no domain."""
@@ -126,43 +135,33 @@ class GitHub:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self._token.encode()):
             return _error(401, "Bad credentials")
-        if request.operation == "unknown":
+        operation, segments = _routed(request.method, request.path)
+        if operation == "unknown":
             return _error(404, "Not Found")
-        owner, name, *rest = next(
-            ids for route in ROUTES if (ids := route.match(request.path)) is not None
-        )
+        owner, name, *rest = segments
+        repository = f"{owner}/{name}"
         query = {key: values[0] for key, values in parse_qs(request.query).items()}
-        if request.operation == "compare_commits":
-            is_demo = f"{owner}/{name}" in DEMO_REPOSITORIES
+        if operation == "compare_commits":
+            is_demo = repository in DEMO_REPOSITORIES
             return self._compare(rest[0], page=int(query.get("page", "1")), is_demo=is_demo)
-        visible = self._visible(f"{owner}/{name}")
-        if request.operation == "read_deployment":
-            found = next(
-                (deployment for deployment in visible if str(deployment.id) == rest[0]), None
-            )
-            return (
-                _error(404, "Not Found")
-                if found is None
-                else json_response(self._statuses(found, visible))
-            )
-        wanted = [
-            deployment
-            for deployment in visible
-            if query.get("environment") in {None, deployment.environment}
-        ]
-        size, page = int(query.get("per_page", "30")), int(query.get("page", "1"))
-        return json_response(
-            [_as_json(deployment) for deployment in wanted[(page - 1) * size : page * size]]
-        )
+        visible = self._visible(repository)
+        if operation == "read_deployment":
+            return self._read_deployment(rest[0], visible)
+        return _deployments_page(visible, query)
+
+    def _read_deployment(self, deployment_id: str, visible: Sequence[Deployment]) -> Response:
+        for deployment in visible:
+            if str(deployment.id) == deployment_id:
+                return json_response(self._statuses(deployment, visible))
+        return _error(404, "Not Found")
 
     def _visible(self, repository: str) -> list[Deployment]:
         """Return the deployments that have begun, the newest first."""
         if repository in DEMO_REPOSITORIES and repository not in self._deployments:
             self._begin_demo(repository)
         now = self._clock.monotonic()
-        return [
-            found for found in reversed(self._deployments.get(repository, [])) if found.began <= now
-        ]
+        newest_first = reversed(self._deployments.get(repository, []))
+        return [deployment for deployment in newest_first if deployment.began <= now]
 
     def _begin_demo(self, repository: str) -> None:
         if repository == "demo/none":
@@ -174,34 +173,20 @@ class GitHub:
             )
             return
         self.add(OLDER, repository=repository)
-        if repository != "demo/older":
-            commit = NEWER if repository == "demo/replaced" else COMMIT
-            ends_as: State = "failure" if repository == "demo/failed" else "success"
-            self.add(commit, repository=repository, seconds=self._deploy_seconds, ends_as=ends_as)
+        if repository == "demo/older":
+            return
+        commit = NEWER if repository == "demo/replaced" else COMMIT
+        ends_as: State = "failure" if repository == "demo/failed" else "success"
+        self.add(commit, repository=repository, seconds=self._deploy_seconds, ends_as=ends_as)
 
     def _statuses(
         self, deployment: Deployment, visible: Sequence[Deployment]
     ) -> list[Mapping[str, object]]:
-        """Return the latest status, if there is one."""
-        now = self._clock.monotonic()
-        newer = itertools.takewhile(lambda other: other is not deployment, visible)
-        is_replaced = deployment.environment != PRODUCTION and any(
-            other.ends_as == "success"
-            and other.environment == deployment.environment
-            and now >= other.began + other.seconds
-            for other in newer
-        )
-        state: str = "in_progress"
-        if now >= deployment.began + deployment.seconds:
-            state = (
-                "inactive"
-                if is_replaced and deployment.ends_as == "success"
-                else deployment.ends_as
-            )
+        """Return the latest status."""
         page = f"https://dashboard.example.com/deployments/{deployment.id}"
         return [
             {
-                "state": state,
+                "state": self._state(deployment, visible),
                 "log_url": page,
                 "target_url": page,
                 "environment_url": "",
@@ -209,20 +194,68 @@ class GitHub:
             }
         ]
 
+    def _state(self, deployment: Deployment, visible: Sequence[Deployment]) -> str:
+        if self._clock.monotonic() < deployment.ended:
+            return "in_progress"
+        if deployment.ends_as == "success" and self._is_replaced(deployment, visible):
+            return "inactive"
+        return deployment.ends_as
+
+    def _is_replaced(self, deployment: Deployment, visible: Sequence[Deployment]) -> bool:
+        """Return whether a newer deployment of the same environment has succeeded."""
+        if deployment.environment == PRODUCTION:
+            return False
+        now = self._clock.monotonic()
+        for other in visible:
+            if other is deployment:
+                return False
+            has_succeeded = other.ends_as == "success" and now >= other.ended
+            if has_succeeded and other.environment == deployment.environment:
+                return True
+        return False
+
     def _compare(self, base_and_head: str, *, page: int, is_demo: bool) -> Response:
         base, _, head = base_and_head.partition("...")
-        base = (
-            COMMIT if is_demo and base not in self._commits else base
-        )  # in the demo, any commit is the merged one
+        if is_demo and base not in self._commits:
+            base = COMMIT  # in the demo, any commit is the merged one
         if base not in self._commits or head not in self._commits:
             return _error(404, "Not Found")
         ahead = self._commits.index(head) - self._commits.index(base)
-        status = "identical" if ahead == 0 else "ahead" if ahead > 0 else "behind"
-        files = [{"filename": "index.md", "patch": PATCH}] if page == 1 else []
-        counts = {"ahead_by": max(ahead, 0), "behind_by": max(-ahead, 0)}
-        return json_response(
-            {"status": status, **counts, "commits": [], **({"files": files} if files else {})}
-        )
+        if ahead == 0:
+            status = "identical"
+        elif ahead > 0:
+            status = "ahead"
+        else:
+            status = "behind"
+        fields: dict[str, object] = {
+            "status": status,
+            "ahead_by": max(ahead, 0),
+            "behind_by": max(-ahead, 0),
+            "commits": [],
+        }
+        if page == 1:
+            fields["files"] = [{"filename": "index.md", "patch": PATCH}]
+        return json_response(fields)
+
+
+def _routed(method: str, path: str) -> tuple[str, list[str]]:
+    """Return the operation of a request, or `unknown`, and the segments in its path."""
+    for route in ROUTES:
+        segments = route.match(path)
+        if route.method == method and segments is not None:
+            return route.operation, segments
+    return "unknown", []
+
+
+def _deployments_page(visible: Sequence[Deployment], query: Mapping[str, str]) -> Response:
+    wanted = visible
+    if "environment" in query:
+        environment = query["environment"]
+        wanted = [deployment for deployment in visible if deployment.environment == environment]
+    size = int(query.get("per_page", "30"))
+    page = int(query.get("page", "1"))
+    first = (page - 1) * size
+    return json_response([_as_json(deployment) for deployment in wanted[first : first + size]])
 
 
 def _as_json(deployment: Deployment) -> Mapping[str, object]:

@@ -18,9 +18,8 @@ _ALERT: Final = re.compile(
 def box_html(heading: str, markdown: str) -> str:
     """Return a heading and its Markdown in a box, as HTML."""
     # "unsafe" keeps the summary's `<details>`
-    body = _ALERT.sub(
-        _alert, cmarkgfm.github_flavored_markdown_to_html(markdown, Options.CMARK_OPT_UNSAFE)
-    )
+    rendered = cmarkgfm.github_flavored_markdown_to_html(markdown, Options.CMARK_OPT_UNSAFE)
+    body = _ALERT.sub(_alert, rendered)
     return (
         f'<section class="box">\n<header>{escape(heading)}</header>\n'
         f'<article class="markdown-body">\n{body}</article>\n</section>\n'
@@ -28,13 +27,18 @@ def box_html(heading: str, markdown: str) -> str:
 
 
 def page_html(title: str, sections: Mapping[str, str]) -> str:
-    """Return an HTML page with a box for each section, its heading and its Markdown. No script of it would run."""
+    """Return an HTML page with a box for each section, its heading and its Markdown.
+
+    No script of it would run.
+    """
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    style = STYLESHEET.read_text(encoding="utf-8")
     boxes = "".join(box_html(heading, markdown) for heading, markdown in sections.items())
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">\n"""
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{STYLESHEET.read_text(encoding='utf-8')}</style>\n</head>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n"
         f"<body>\n<main>\n{boxes}</main>\n</body>\n</html>\n"
     )
 

@@ -41,7 +41,8 @@ def first_label(domain: str) -> str:
 
 def domain_of_project(project_id: str) -> str:
     """Return the domain of a project's deployment: the project `docs` has `docs.example.com`."""
-    return f"{'docs' if project_id == DOCS_PROJECT else project_id}.example.com"
+    name = "docs" if project_id == DOCS_PROJECT else project_id
+    return f"{name}.example.com"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,10 @@ class ExportPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportJob:
-    """An export that takes `seconds`, of which it is queued for `queue_seconds`. `started` is monotonic."""
+    """An export that takes `seconds`, of which it is queued for `queue_seconds`.
+
+    `started` is monotonic.
+    """
 
     id: str
     domain: str
@@ -115,13 +119,16 @@ class ExportJob:
 
     def as_project_json(self, now: float, updated_at: datetime) -> dict[str, object]:
         """Return the job's JSON object by project, without a link."""
-        return {
+        fields: dict[str, object] = {
             "jobId": self.id,
             "status": self.as_json(now)["status"],
             "createdAt": as_timestamp(self.created_at),
             "updatedAt": as_timestamp(updated_at),
-            "error": (self.error or None) if now >= self.ended else None,
+            "error": None,
         }
+        if self.error and now >= self.ended:
+            fields["error"] = self.error
+        return fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,24 +144,33 @@ class AgentJob:
 
     def as_json(self, age_seconds: float) -> dict[str, object]:
         """Return the job's JSON object so many seconds after its first read."""
-        ended = age_seconds >= self.seconds
-        ends_as = self.outcome if self.outcome in ("archived", "failed") else "completed"
-        pull_request = f"https://git.example.com/acme/docs/pull/{len(self.id)}"
-        archived_at = as_timestamp(self.created_at + timedelta(seconds=self.seconds))
+        has_ended = age_seconds >= self.seconds
         fields: dict[str, object] = {
             "id": self.id,
-            "status": ends_as if ended else "active",
+            "status": "active",
             "source": {"repository": "https://git.example.com/acme/docs", "ref": "main"},
             "model": "simulated-model-1",
-            "prLink": pull_request if ended and self.outcome == "pull-request" else None,
+            "prLink": None,
             "createdAt": as_timestamp(self.created_at),
-            "archivedAt": archived_at if ended and self.outcome == "archived" else None,
+            "archivedAt": None,
         }
-        return fields | {
-            name: value
-            for name, value in self.overrides.items()
-            if ended or name not in ENDED_ONLY_FIELDS
-        }
+        if has_ended:
+            fields |= self._ended_fields()
+        for name, value in self.overrides.items():
+            if has_ended or name not in ENDED_ONLY_FIELDS:
+                fields[name] = value
+        return fields
+
+    def _ended_fields(self) -> dict[str, object]:
+        if self.outcome == "failed":
+            return {"status": "failed"}
+        if self.outcome == "archived":
+            archived_at = self.created_at + timedelta(seconds=self.seconds)
+            return {"status": "archived", "archivedAt": as_timestamp(archived_at)}
+        if self.outcome == "pull-request":
+            link = f"https://git.example.com/acme/docs/pull/{len(self.id)}"
+            return {"status": "completed", "prLink": link}
+        return {"status": "completed"}
 
 
 class JobStore:
@@ -194,19 +210,22 @@ class JobStore:
     def start_export(self, domain: str, *, base_path: str = "") -> ExportJob:
         """Start an export of a domain; its plan, or its first label, selects the outcome."""
         plan = self._plans.get(normalized(domain), self._default_plan(domain))
-        return self.add_export(
-            plan.job_id or self._new_id(domain), domain=domain, plan=plan, base_path=base_path
-        )
+        job_id = plan.job_id or self._new_id(domain)
+        return self.add_export(job_id, domain=domain, plan=plan, base_path=base_path)
 
     def _default_plan(self, domain: str) -> ExportPlan:
         label = first_label(domain)
+        if label == FAILING_LABEL:
+            return ExportPlan(error=EXPORT_ERROR)
         if label == CHANGING_LABEL:
-            earlier = sum(
-                normalized(job.domain) == normalized(domain) for job in list(self._exports.values())
-            )
+            earlier = len(self._exports_of(domain))
             number = min(earlier, self._pages - 1)
             return ExportPlan(change=SiteChange(added=earlier, changed=number, removed=number))
-        return ExportPlan(error=EXPORT_ERROR if label == FAILING_LABEL else None)
+        return ExportPlan()
+
+    def _exports_of(self, domain: str) -> list[ExportJob]:
+        key = normalized(domain)
+        return [job for job in list(self._exports.values()) if normalized(job.domain) == key]
 
     def add_export(
         self,
@@ -218,15 +237,16 @@ class JobStore:
     ) -> ExportJob:
         """Add an export that begins now."""
         seconds = self._export_seconds if plan.seconds is None else plan.seconds
+        queue_seconds = plan.queue_seconds
+        if queue_seconds is None:
+            queue_seconds = seconds * self._queue_share
         job = ExportJob(
             id=job_id,
             domain=domain,
             started=self._clock.monotonic(),
             created_at=self._clock.now(),
             seconds=seconds,
-            queue_seconds=seconds * self._queue_share
-            if plan.queue_seconds is None
-            else plan.queue_seconds,
+            queue_seconds=queue_seconds,
             link_delay_seconds=plan.link_delay_seconds,
             base_path=base_path,
             pages=self._pages if plan.pages is None else plan.pages,
@@ -269,8 +289,8 @@ class JobStore:
     def unfinished_of(self, domain: str) -> ExportJob | None:
         """Return the first export of a domain that has not ended."""
         now = self._clock.monotonic()
-        for job in list(self._exports.values()):
-            if normalized(job.domain) == normalized(domain) and now < job.ended:
+        for job in self._exports_of(domain):
+            if now < job.ended:
                 return job
         return None
 
@@ -290,14 +310,12 @@ class JobStore:
 
     def max_concurrent(self) -> int:
         """Return the maximum number of exports that were unfinished at the same time."""
-        spans = [
-            (job.started, job.ended)
-            for job in list(self._exports.values())
-            if job.started < job.ended
-        ]
-        return max(
-            (sum(start <= moment < end for start, end in spans) for moment, _ in spans), default=0
-        )
+        jobs = list(self._exports.values())
+        most = 0
+        for job in jobs:
+            unfinished = sum(other.started <= job.started < other.ended for other in jobs)
+            most = max(most, unfinished)
+        return most
 
     def export_json(self, job: ExportJob) -> dict[str, object]:
         """Return the JSON object of an export now."""
@@ -317,10 +335,12 @@ class JobStore:
         if job is None:
             return None
         now = self._clock.monotonic()
-        return job.as_json(now - self._first_reads.setdefault((project_id, job_id), now))
+        first_read = self._first_reads.setdefault((project_id, job_id), now)
+        return job.as_json(now - first_read)
 
     def _new_id(self, domain: str) -> str:
-        return next(self._given_ids, self._made_id(domain))
+        made_id = self._made_id(domain)
+        return next(self._given_ids, made_id)
 
     def _made_id(self, domain: str) -> str:
         digest = hashlib.sha256(f"{next(self._numbers)} {domain}".encode()).hexdigest()

@@ -100,8 +100,10 @@ class StartLimits:
         """Return why a start is refused. None: it is accepted, and counts against the quota."""
         active = self._blocking_export(domain)
         if active is not None:
-            job = {"jobId": active.id} if self._names_running_job else {}
-            return json_response({"error": ACTIVE_EXPORT, **job}, status=409)
+            fields = {"error": ACTIVE_EXPORT}
+            if self._names_running_job:
+                fields["jobId"] = active.id
+            return json_response(fields, status=409)
         if self._max_jobs is not None and self._jobs.unfinished() >= self._max_jobs:
             message = f"{self._max_jobs} exports are running already"
             return error_response(429, message, headers={"Retry-After": "1"})

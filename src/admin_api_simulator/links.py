@@ -29,7 +29,7 @@ class LinkSigner:
         fields = {
             "X-Amz-Algorithm": ALGORITHM,
             "X-Amz-Credential": f"SIMULATED/{signed_at:%Y%m%d}/eu-central-1/s3/aws4_request",
-            # as S3 writes it, but with fractions, so that a link may be valid for less than a second
+            # as S3 writes it, but with fractions: a link may be valid for less than a second
             "X-Amz-Date": f"{signed_at:%Y%m%dT%H%M%S.%fZ}",
             "X-Amz-Expires": f"{self._link_seconds:g}",
             "X-Amz-Security-Token": f"session+{next(self._numbers)}==",
@@ -40,12 +40,14 @@ class LinkSigner:
         # Some signers do not encode commas, which break `helm --set`.
         query = "&".join(f"{name}={quote(text, safe=',')}" for name, text in fields.items())
         signature = self._signature(method="GET", host=host, path=path, query=query)
-        return f"{query}&X-Amz-Signature={signature}", signed_at + timedelta(
-            seconds=self._link_seconds
-        )
+        expires_at = signed_at + timedelta(seconds=self._link_seconds)
+        return f"{query}&X-Amz-Signature={signature}", expires_at
 
     def check(self, *, method: str, host: str, path: str, query: str) -> Verdict:
-        """Return whether a link is valid, or why not; like S3, check its expiry before its signature."""
+        """Return whether a link is valid, or why not.
+
+        Like S3, this checks the expiry before the signature.
+        """
         fields = dict(parse_qsl(query, keep_blank_values=True))
         given = fields.get("X-Amz-Signature")
         expires_at = _expiry_of(query)
@@ -53,24 +55,21 @@ class LinkSigner:
             return "unsigned"
         if self._clock.now() >= expires_at:
             return "expired"
-        if not hmac.compare_digest(
-            given.encode(),
-            self._signature(method=method, host=host, path=path, query=query).encode(),
-        ):
+        expected = self._signature(method=method, host=host, path=path, query=query)
+        if not hmac.compare_digest(given.encode(), expected.encode()):
             return "mismatch"
         return "valid"
 
     def _signature(self, *, method: str, host: str, path: str, query: str) -> str:
-        fields = sorted((name, text) for name, text in parse_qsl(query, keep_blank_values=True))
+        fields = sorted(parse_qsl(query, keep_blank_values=True))
         canonical = "&".join(
             f"{quote(name, safe='')}={quote(text, safe='')}"
             for name, text in fields
             if name != "X-Amz-Signature"
         )
         message = f"{method}\n{path}\n{canonical}\nhost:{host}"
-        return hmac.new(
-            self._secret, message.encode("utf-8", "surrogateescape"), hashlib.sha256
-        ).hexdigest()
+        signed = message.encode("utf-8", "surrogateescape")
+        return hmac.new(self._secret, signed, hashlib.sha256).hexdigest()
 
 
 def _expiry_of(query: str) -> datetime | None:

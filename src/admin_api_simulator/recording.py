@@ -20,7 +20,8 @@ class RecordedRequest:
     - `operation`: the route's, `download` for every request to the storage, or `unknown`.
     - `path`, `query`: raw. `headers`: a case-insensitive mapping.
     - `at`: when the request was complete, in `time.monotonic()` seconds.
-    - `domain`: the export's, as the start request spelled it, or None. `status`: the response's, None if none was sent.
+    - `domain`: the export's, as the start request spelled it, or None.
+    - `status`: the response's, None if none was sent.
     """
 
     operation: str
@@ -41,7 +42,10 @@ class RecordedRequest:
 def request_on_the_wire(
     *, target: str, headers: Mapping[str, str], at: float | None = None, **known: Any
 ) -> RecordedRequest:
-    """Return a record; the raw target is `/path?query`, or `http://host/path?query` as proxies get it."""
+    """Return a record.
+
+    The raw target is `/path?query`, or `http://host/path?query` as proxies get it.
+    """
     path, _, query = target.partition("?")
     arrived = time.monotonic() if at is None else at
     return RecordedRequest(

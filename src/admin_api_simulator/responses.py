@@ -8,14 +8,16 @@ from typing import Literal
 
 Content = bytes | memoryview
 
-Framing = Literal[
-    "length", "chunked", "close"
-]  # what marks the end of a body (RFC 9112, section 6.3)
+# what marks the end of a body (RFC 9112, section 6.3)
+Framing = Literal["length", "chunked", "close"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Response:
-    """Status, headers and body. Without `reason`, the status line has the status's standard phrase."""
+    """Status, headers and body.
+
+    Without `reason`, the status line has the status's standard phrase.
+    """
 
     status: int = 200
     reason: str | None = None
@@ -25,25 +27,23 @@ class Response:
     @property
     def phrase(self) -> str:
         """The reason phrase of the status line."""
-        return responses.get(self.status, "") if self.reason is None else self.reason
+        if self.reason is None:
+            return responses.get(self.status, "")
+        return self.reason
 
     def head_bytes(self, framing: Framing = "length") -> bytes:
-        """Return the status line, the headers and the blank line. Framing headers that are set are kept."""
+        """Return the status line, the headers and the blank line.
+
+        Framing headers that are set are kept.
+        """
+        lines = [f"HTTP/1.1 {self.status} {self.phrase}"]
+        lines += [f"{name}: {text}" for name, text in self.headers.items()]
         present = {name.lower() for name in self.headers}
-        lines = [
-            f"HTTP/1.1 {self.status} {self.phrase}",
-            *(f"{name}: {text}" for name, text in self.headers.items()),
-        ]
-        if (
-            framing != "close"
-            and "content-length" not in present
-            and "transfer-encoding" not in present
-        ):
-            lines.append(
-                "Transfer-Encoding: chunked"
-                if framing == "chunked"
-                else f"Content-Length: {len(self.body)}"
-            )
+        if "content-length" not in present and "transfer-encoding" not in present:
+            if framing == "length":
+                lines.append(f"Content-Length: {len(self.body)}")
+            elif framing == "chunked":
+                lines.append("Transfer-Encoding: chunked")
         if "connection" not in present:
             lines.append("Connection: close")
         return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")

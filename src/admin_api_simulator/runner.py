@@ -29,7 +29,8 @@ OnLine = Callable[[str], None]
 class ActionRun:
     """The result of a run. `exit_code` is negative if a signal killed the process.
 
-    `left` are the other files in the runner's folders, such as HOME and RUNNER_TEMP, by their relative paths.
+    `left` are the other files in the runner's folders, such as HOME and RUNNER_TEMP, by their
+    relative paths.
     """
 
     exit_code: int
@@ -43,7 +44,10 @@ class ActionRun:
 def run_action(
     inputs: Mapping[str, str], *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS, **options: Any
 ) -> ActionRun:
-    """Run the action; `options` are those of `start_action`. Raises TimeoutError and ValueError as `collect` does."""
+    """Run the action; `options` are those of `start_action`.
+
+    Raises TimeoutError and ValueError as `collect` does.
+    """
     with start_action(inputs, **options) as started:
         return started.collect(timeout_seconds=timeout_seconds)
 
@@ -58,9 +62,10 @@ def start_action(
     debug: bool = False,
     on_line: OnLine | None = None,
 ) -> "StartedAction":
-    """Start the action with these inputs and the defaults in the action.yml next to its entry point.
+    """Start the action with these inputs, and the defaults in the action.yml next to `entrypoint`.
 
-    `env` overrides variables, as a workflow's own `env` does. `on_line` is called with each line of stdout and stderr.
+    `env` overrides variables, as a workflow's own `env` does. `on_line` is called with each line of
+    stdout and stderr.
     """
     folder = tempfile.TemporaryDirectory(prefix="action-run-")
     try:
@@ -100,12 +105,10 @@ class StartedAction:
         self._on_line = on_line
         self._lines: dict[str, list[str]] = {"stdout": [], "stderr": []}
         self._changed = threading.Condition()
-        self._readers = [
-            threading.Thread(target=self._read, args=(name, stream), daemon=True)
-            for name, stream in (("stdout", process.stdout), ("stderr", process.stderr))
-            if stream is not None
-        ]
-        for reader in self._readers:
+        self._readers: list[threading.Thread] = []
+        for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
+            reader = threading.Thread(target=self._read, args=(name, stream), daemon=True)
+            self._readers.append(reader)
             reader.start()
 
     @property
@@ -118,7 +121,10 @@ class StartedAction:
         self._process.send_signal(number)
 
     def wait_for_line(self, text: str, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> str:
-        """Wait for the first line of stdout that contains a text. Raises TimeoutError, or EOFError if the action ends."""
+        """Wait for the first line of stdout that contains a text.
+
+        Raises TimeoutError, or EOFError if the action ends.
+        """
         deadline = time.monotonic() + timeout_seconds
         with self._changed:
             while True:
@@ -126,15 +132,17 @@ class StartedAction:
                     if text in line:
                         return line.rstrip("\n")
                 if not any(reader.is_alive() for reader in self._readers):
-                    raise EOFError(
-                        f"the action ended without a line with {text!r}:\n{''.join(self._lines['stdout'])}"
-                    )
+                    stdout = "".join(self._lines["stdout"])
+                    raise EOFError(f"the action ended without a line with {text!r}:\n{stdout}")
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"no line with {text!r} in {timeout_seconds:g} s")
                 self._changed.wait(timeout=0.05)
 
     def collect(self, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> ActionRun:
-        """Wait for the end. Raises TimeoutError, after killing the action, and ValueError for outputs that are invalid."""
+        """Wait for the end.
+
+        Raises TimeoutError, after killing the action, and ValueError for outputs that are invalid.
+        """
         try:
             exit_code = self._process.wait(timeout=timeout_seconds)
         except subprocess.TimeoutExpired:
@@ -191,7 +199,10 @@ class StartedAction:
 
 
 def with_defaults(inputs: Mapping[str, str], action_file: Path) -> dict[str, str]:
-    """Return the inputs, and the defaults of the others: an empty string for those without a default."""
+    """Return the inputs, and the defaults of the others.
+
+    An input without a default is an empty string.
+    """
     if not action_file.exists():
         return dict(inputs)
     return _defaults(action_file.read_text(encoding="utf-8")) | dict(inputs)
@@ -235,23 +246,30 @@ def runner_environment(
 
 
 def variable_of(input_name: str) -> str:
-    """Return the environment variable of an input: in upper case, with `_` for spaces; hyphens are kept."""
+    """Return the environment variable of an input.
+
+    It is in upper case, with `_` for spaces; hyphens are kept.
+    """
     return "INPUT_" + input_name.replace(" ", "_").upper()
 
 
 def parse_outputs(text: str) -> dict[str, str]:
-    """Parse an output file like the runner, and as strictly as act, which rejects blank lines between records.
+    """Parse an output file like the runner, and as strictly as act.
 
-    Raises ValueError.
+    act rejects blank lines between records. Raises ValueError.
     """
+    if not text:
+        return {}
     outputs: dict[str, str] = {}
-    lines = iter(text.removesuffix("\n").split("\n") if text else [])
+    lines = iter(text.removesuffix("\n").split("\n"))
     for line in lines:
         record = re.fullmatch("(.+?)(=|<<(?=.))(.*)", line, re.DOTALL)
         if record is None or not record[1].strip():
             raise ValueError(f"neither key=value nor key<<DELIMITER: {line!r}")
         key, separator, value = record.groups()
-        outputs[key] = _until(value, lines) if separator == "<<" else value
+        if separator == "<<":
+            value = _until(value, lines)
+        outputs[key] = value
     return outputs
 
 
@@ -266,16 +284,19 @@ def _until(delimiter: str, lines: Iterator[str]) -> str:
 
 def left_files(folder: Path) -> dict[str, bytes]:
     """Return the files in the runner's folders except outputs and summary."""
-    return {
-        str(file.relative_to(folder)): file.read_bytes()
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and file.relative_to(folder) not in {Path("output"), Path("summary")}
-    }
+    left = {}
+    for file in sorted(folder.rglob("*")):
+        path = str(file.relative_to(folder))
+        if file.is_file() and path not in {"output", "summary"}:
+            left[path] = file.read_bytes()
+    return left
 
 
 def read_text(path: Path) -> str:
     """Return a file's text with its line endings, or an empty string if it does not exist."""
-    return path.read_bytes().decode("utf-8") if path.exists() else ""
+    if not path.exists():
+        return ""
+    return path.read_bytes().decode("utf-8")
 
 
 def _as_text(default: object) -> str:

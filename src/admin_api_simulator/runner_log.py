@@ -13,7 +13,10 @@ ANNOTATIONS = {"error": "Error: ", "warning": "Warning: ", "notice": "Notice: "}
 
 
 class RunnerLog:
-    """Writes lines of an action's output as GitHub shows them; those that match `cut` are only counted."""
+    """Writes lines of an action's output as GitHub shows them.
+
+    Lines that match `cut` are only counted.
+    """
 
     def __init__(self, write: Callable[[str], None], *, cut: str | None = None) -> None:
         self._write = write
@@ -23,25 +26,40 @@ class RunnerLog:
         self._cut_lines = 0
 
     def show(self, line: str) -> None:
-        """Write the lines of the log for one line of output, in order, because a mask applies to the lines after it."""
+        """Write the lines of the log for one line of output.
+
+        Call it in the order of the output, because a mask applies to the lines after it.
+        """
         command = COMMAND.fullmatch(line)
-        name, text = (command["name"], _decoded(command["value"])) if command else ("", line)
+        if command is None:
+            if not self._in_group:
+                self._show(line)
+            return
+        name = command["name"]
+        text = _decoded(command["value"])
         if name == "add-mask":
-            self._masks = sorted(
-                {*self._masks, *filter(str.strip, text.splitlines())}, key=len, reverse=True
-            )
+            self._mask(text)
         elif name == "group":
             self._show(f"▶ {text}")
-        elif not self._in_group and (command is None or name in ANNOTATIONS):
-            self._show(ANNOTATIONS.get(name, "") + text)
-        if name in {"group", "endgroup"}:
-            self._in_group = name == "group"
+            self._in_group = True
+        elif name == "endgroup":
+            self._in_group = False
+        elif name in ANNOTATIONS and not self._in_group:
+            self._show(ANNOTATIONS[name] + text)
 
     def end(self) -> None:
         """Write how many lines were cut since the last one."""
         if self._cut_lines:
             self._write(f"… {self._cut_lines} more lines …")
             self._cut_lines = 0
+
+    def _mask(self, secret: str) -> None:
+        """Mask each line of a secret, as GitHub does."""
+        for line in secret.splitlines():
+            if line.strip():
+                self._masks.append(line)
+        # The longest first: one mask may be a part of another.
+        self._masks.sort(key=len, reverse=True)
 
     def _show(self, text: str) -> None:
         for mask in self._masks:

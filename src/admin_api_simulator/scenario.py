@@ -1,5 +1,6 @@
-"""Faults from a JSON file: `{"read_export": [null, {"status": 503, "headers": {"Retry-After": "1"}}]}`.
+"""Faults from a JSON file.
 
+For example: `{"read_export": [null, {"status": 503, "headers": {"Retry-After": "1"}}]}`.
 Next to the operations, `domains` may be an object with such operations for single domains.
 """
 
@@ -85,7 +86,9 @@ def _turn(entry: object, place: str) -> Fault | None:
         if not isinstance(value, kind):
             raise ScenarioError(f"{place}.{name} must be {meaning}")
     try:
-        return Fault(**{**fields, "raw": fields["raw"].encode() if "raw" in fields else None})
+        if "raw" in fields:
+            fields["raw"] = fields["raw"].encode()
+        return Fault(**fields)
     except ValueError as error:
         raise ScenarioError(f"{place}: {error}") from error
 

@@ -1,4 +1,7 @@
-"""The simulated platform and GitHub: API, storage and GitHub's API on three ports, served in a thread."""
+"""The simulated platform and GitHub, served in a thread.
+
+The API, the storage and GitHub's API have a port each.
+"""
 
 import asyncio
 import os
@@ -9,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -38,129 +42,140 @@ SHUTDOWN_SECONDS = 0.05
 TURNS_TO_CLOSE = 5  # an aborted transport closes its socket in later turns of the event loop
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Simulator:
     """A documentation platform on this machine, from `start` (or `with`) to `stop`.
 
     - `key`: the admin API key. `read_key`: one that is limited to the scope `read`.
-    - `export_seconds`, of which the fraction `queue_share` is in the queue, and `agent_seconds`: how long jobs take.
-    - `pages`: number of pages of an exported site. `asset_bytes`: size of an additional incompressible file in the bundle.
-    - `build_ids=False`: pages are the same in every export; otherwise each has its export's build id in its markup.
+    - `export_seconds`: how long an export takes. The fraction `queue_share` is in the queue.
+    - `agent_seconds`: how long an agent job takes.
+    - `pages`: number of pages of an exported site.
+    - `asset_bytes`: size of an additional incompressible file in the bundle.
+    - `build_ids=False`: pages are the same in every export; otherwise each has its export's build
+      id in its markup.
     - `archive`: `tar.gz`, `tar` or `zip`. `link_seconds`: how long a bundle link is valid.
-    - `job_ids`: ids of the first exports. `max_jobs`: maximum unfinished exports; a start above it gets 429.
+    - `job_ids`: ids of the first exports.
+    - `max_jobs`: maximum unfinished exports; a start above it gets 429.
     - `start_quota`: maximum starts an hour; a start above it gets 429. None: unlimited.
     - `one_active_export`: a start gets 409 while an export of the deployment is queued or running.
     - `names_running_job=False`: every such 409 is without `jobId`.
-    - `token`, `deploy_seconds`, `commits`: GitHub's token, how long a deployment takes, and the history of each repository.
-    - `tls=True`: all ports serve `https`; `ca_path` is the certificate authority's PEM file. `ca_file`: where to write it.
+    - `token`: GitHub's token. `deploy_seconds`: how long a deployment takes.
+    - `commits`: the history of each repository.
+    - `tls=True`: all ports serve `https`; `ca_path` is the certificate authority's PEM file.
+    - `ca_file`: where to write that PEM file.
     - `host`, `port`, `storage_port`, `github_port`: where to listen; port 0 is any free port.
-    - `clock`: a clock of the caller's. `keep_requests=False`: `requests` stays empty, in a run whose memory is measured.
+    - `clock`: a clock of the caller's.
+    - `keep_requests=False`: `requests` stays empty, in a run whose memory is measured.
     """
 
-    def __init__(
-        self,
-        *,
-        key: str = DEFAULT_KEY,
-        read_key: str = DEFAULT_READ_KEY,
-        export_seconds: float = 0.3,
-        queue_share: float = 0.2,
-        agent_seconds: float = 0.3,
-        pages: int = 12,
-        asset_bytes: int = 0,
-        build_ids: bool = True,
-        archive: ArchiveKind = "tar.gz",
-        link_seconds: float = 3600.0,
-        job_ids: Sequence[str] = (),
-        max_jobs: int | None = None,
-        start_quota: StartQuota | None = None,
-        one_active_export: bool = False,
-        names_running_job: bool = True,
-        token: str = DEFAULT_TOKEN,
-        deploy_seconds: float = 0.3,
-        commits: Sequence[str] = COMMITS,
-        tls: bool = False,
-        ca_file: Path | None = None,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        storage_port: int = 0,
-        github_port: int = 0,
-        clock: Clock | None = None,
-        keep_requests: bool = True,
-    ) -> None:
-        clock = clock or Clock()
-        self.key = key
-        self.read_key = read_key
-        self.token = token
+    key: str = DEFAULT_KEY
+    read_key: str = DEFAULT_READ_KEY
+    export_seconds: float = 0.3
+    queue_share: float = 0.2
+    agent_seconds: float = 0.3
+    pages: int = 12
+    asset_bytes: int = 0
+    build_ids: bool = True
+    archive: ArchiveKind = "tar.gz"
+    link_seconds: float = 3600.0
+    job_ids: Sequence[str] = ()
+    max_jobs: int | None = None
+    start_quota: StartQuota | None = None
+    one_active_export: bool = False
+    names_running_job: bool = True
+    token: str = DEFAULT_TOKEN
+    deploy_seconds: float = 0.3
+    commits: Sequence[str] = COMMITS
+    tls: bool = False
+    ca_file: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
+    storage_port: int = 0
+    github_port: int = 0
+    clock: Clock = field(default_factory=Clock)
+    keep_requests: bool = True
+
+    def __post_init__(self) -> None:
         self._jobs = JobStore(
-            clock=clock,
-            export_seconds=export_seconds,
-            queue_share=queue_share,
-            agent_seconds=agent_seconds,
-            pages=pages,
-            job_ids=job_ids,
+            clock=self.clock,
+            export_seconds=self.export_seconds,
+            queue_share=self.queue_share,
+            agent_seconds=self.agent_seconds,
+            pages=self.pages,
+            job_ids=self.job_ids,
         )
-        self._signer = LinkSigner(
-            clock=clock, secret=secrets.token_bytes(32), link_seconds=link_seconds
+        limits = StartLimits(
+            jobs=self._jobs,
+            clock=self.clock,
+            quota=self.start_quota,
+            one_active_export=self.one_active_export,
+            names_running_job=self.names_running_job,
+            max_jobs=self.max_jobs,
+        )
+        signer = LinkSigner(
+            clock=self.clock, secret=secrets.token_bytes(32), link_seconds=self.link_seconds
         )
         self._bundles = BundleStore(
-            jobs=self._jobs, archive=archive, asset_bytes=asset_bytes, build_ids=build_ids
+            jobs=self._jobs,
+            archive=self.archive,
+            asset_bytes=self.asset_bytes,
+            build_ids=self.build_ids,
         )
-        self._storage = Storage(clock=clock, signer=self._signer, bundles=self._bundles)
+        self._storage = Storage(clock=self.clock, signer=signer, bundles=self._bundles)
         self._api = Api(
-            key=key,
-            read_key=read_key,
+            key=self.key,
+            read_key=self.read_key,
             jobs=self._jobs,
             bundles=self._bundles,
-            signer=self._signer,
+            signer=signer,
             storage_url=lambda: self.storage_url,
-            limits=StartLimits(
-                jobs=self._jobs,
-                clock=clock,
-                quota=start_quota,
-                one_active_export=one_active_export,
-                names_running_job=names_running_job,
-                max_jobs=max_jobs,
-            ),
+            limits=limits,
         )
         self.github = GitHub(
-            clock=clock, token=token, deploy_seconds=deploy_seconds, commits=commits
+            clock=self.clock,
+            token=self.token,
+            deploy_seconds=self.deploy_seconds,
+            commits=self.commits,
         )
         self._faults = FaultScript()
-        self._wire = Wire(faults=self._faults, key=key, keep_requests=keep_requests)
-        self._tls = tls
-        self._ca_file = ca_file
-        self._host = host
-        self._requested_ports = (port, storage_port, github_port)
+        self._wire = Wire(faults=self._faults, key=self.key, keep_requests=self.keep_requests)
         self._addresses: tuple[str, ...] | None = None
         self.ca_path: Path | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._running: _Running | None = None
 
     def start(self) -> Self:
-        """Start to serve. Raises OSError if an address is not available, RuntimeError if already started."""
+        """Start to serve.
+
+        Raises OSError if an address is not available, RuntimeError if already started.
+        """
         if self._running is not None:
             raise RuntimeError("the simulator is already running")
-        sockets = _listen(self._host, self._requested_ports)
+        sockets = _listen(self.host, (self.port, self.storage_port, self.github_port))
         try:
-            ssl_context = self._serve_tls() if self._tls else None
+            ssl_context = self._serve_tls() if self.tls else None
         except BaseException:
             for listening in sockets:
                 listening.close()
             raise
-        self._addresses = tuple(map(self._address, sockets))
+        self._addresses = tuple(self._address(listening) for listening in sockets)
         self._running = _Running(
             wire=self._wire,
-            services=[*zip(sockets, self._services, strict=True)],
+            services=list(zip(sockets, self._services, strict=True)),
             ssl_context=ssl_context,
         )
         return self
 
     def _serve_tls(self) -> ssl.SSLContext:
         self._folder = tempfile.TemporaryDirectory(prefix="admin-api-simulator-")
-        self.ca_path = self._ca_file or Path(self._folder.name) / "ca.pem"
-        return serve_tls(self._host, ca_file=self.ca_path)
+        self.ca_path = self.ca_file or Path(self._folder.name) / "ca.pem"
+        return serve_tls(self.host, ca_file=self.ca_path)
 
     def open(self, *, api: str, storage: str, github: str) -> Self:
-        """Serve at made-up addresses, such as `https://api.example.com`, without sockets: only `reply` answers."""
+        """Serve at made-up addresses, such as `https://api.example.com`, without sockets.
+
+        Only `reply` answers.
+        """
         self._addresses = (api, storage, github)
         return self
 
@@ -174,13 +189,15 @@ class Simulator:
         at: float,
         fault: Fault | None = None,
     ) -> Reply:
-        """Return what the platform does about a request that arrives at a monotonic time, unless `fault` is to happen.
+        """Return what the platform does about a request that arrives at a monotonic time.
 
-        The caller says with `sent` that the client has received it. Raises ValueError for another address.
+        A `fault` happens instead, if it is given. The caller says with `sent` that the client has
+        received the reply. Raises ValueError for another address.
         """
         service, target = self._service_of(url)
+        path = target.partition("?")[0]
         received = request_on_the_wire(
-            operation=service.operation_of(method, target.partition("?")[0]),
+            operation=service.operation_of(method, path),
             method=method,
             target=target,
             headers={"Host": urlsplit(url).netloc, **headers},
@@ -194,14 +211,18 @@ class Simulator:
         self._wire.sent(reply)
 
     def stop(self) -> None:
-        """Close all connections, even during a response, and the ports. Can be called more than once."""
+        """Close all connections, even during a response, and the ports.
+
+        Can be called more than once.
+        """
         if self._running is not None:
             self._running.stop()
             self._running = None
         if self._folder is not None and self.ca_path is not None:
             self.ca_path.unlink(missing_ok=True)
             self._folder.cleanup()
-            self._folder = self.ca_path = None
+            self._folder = None
+            self.ca_path = None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -232,19 +253,23 @@ class Simulator:
     @property
     def requests(self) -> list[RecordedRequest]:
         """All requests so far, in the order of their arrival."""
-        return [*self._wire.requests]
+        return list(self._wire.requests)
 
     def requests_of(self, operation: str) -> list[RecordedRequest]:
         """Return the requests with this operation."""
         return [request for request in self.requests if request.operation == operation]
 
     def count(self, operation: str, *, domain: str | None = None, status: int | None = None) -> int:
-        """Return the number of requests with this operation and, if given, domain and response status."""
-        return sum(
-            (domain is None or request.is_about(domain))
-            and (status is None or request.status == status)
-            for request in self.requests_of(operation)
-        )
+        """Return the number of requests with this operation.
+
+        If given, the domain and the response status must match, too.
+        """
+        found = self.requests_of(operation)
+        if domain is not None:
+            found = [request for request in found if request.is_about(domain)]
+        if status is not None:
+            found = [request for request in found if request.status == status]
+        return len(found)
 
     @property
     def max_concurrent_jobs(self) -> int:
@@ -277,9 +302,10 @@ class Simulator:
         seconds: float | None = None,
         **overrides: object,
     ) -> None:
-        """Add an agent job that ends with a pull request `seconds` after its first read, by default `agent_seconds`.
+        """Add an agent job that ends with a pull request.
 
-        `overrides` replace fields of the job; `status`, `prLink` and `archivedAt` only once it has ended.
+        It ends `seconds` after its first read, by default `agent_seconds`. `overrides` replace
+        fields of the job; `status`, `prLink` and `archivedAt` only once it has ended.
         """
         self._jobs.add_agent(job_id, project_id=project_id, seconds=seconds, overrides=overrides)
 
@@ -288,9 +314,10 @@ class Simulator:
         self._bundles.put(job_id, content)
 
     def script(self, operation: Operation, *turns: Fault | None, domain: str | None = None) -> None:
-        """Replace the planned turns of an operation. None is a normal turn, like every turn after the planned ones.
+        """Replace the planned turns of an operation.
 
-        With `domain`, the turns are for requests about that domain, before the turns for all requests.
+        None is a normal turn, like every turn after the planned ones. With `domain`, the turns are
+        for requests about that domain, before the turns for all requests.
         """
         self._faults.plan(operation, turns, domain=domain)
 
@@ -302,7 +329,10 @@ class Simulator:
         after: Sequence[Fault | None] = (),
         domain: str | None = None,
     ) -> None:
-        """Plan a fault for every turn of an operation, `after` the given ones. `domain` works as in `script`."""
+        """Plan a fault for every turn of an operation, `after` the given ones.
+
+        `domain` works as in `script`.
+        """
         self._faults.plan(operation, after, then=fault, domain=domain)
 
     def override(self, operation: Operation, json: Override | None = None) -> None:
@@ -314,19 +344,20 @@ class Simulator:
 
     def _service_of(self, url: str) -> tuple[Service, str]:
         """Return what responds at an address, and the request's target."""
-        services = dict(zip(self._started_addresses(), self._services, strict=True))
-        address = next((address for address in services if url.startswith(f"{address}/")), None)
-        if address is None:
-            raise ValueError(f"{url} is at no address of the simulator")
-        return services[address], url.removeprefix(address)
+        for address, service in zip(self._started_addresses(), self._services, strict=True):
+            if url.startswith(f"{address}/"):
+                return service, url.removeprefix(address)
+        raise ValueError(f"{url} is at no address of the simulator")
 
     @property
     def _services(self) -> tuple[Service, ...]:
         return (self._api, self._storage, self.github)
 
     def _address(self, listening: socket.socket) -> str:
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"{'https' if self._tls else 'http'}://{host}:{listening.getsockname()[1]}"
+        scheme = "https" if self.tls else "http"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = listening.getsockname()[1]
+        return f"{scheme}://{host}:{port}"
 
     def _started_addresses(self) -> tuple[str, ...]:
         if self._addresses is None:
@@ -369,7 +400,7 @@ class _Running:
         ssl_context: ssl.SSLContext | None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        runners = []
+        runners: list[web.ServerRunner] = []
         try:
             for listening, service in services:
                 server = web.Server(
@@ -379,28 +410,34 @@ class _Running:
                     max_line_size=LONGEST_LINE_BYTES,
                     max_field_size=LONGEST_LINE_BYTES,
                 )
-                runners.append(web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS))
-                await runners[-1].setup()
-                await web.SockSite(runners[-1], listening, ssl_context=ssl_context).start()
+                runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
+                runners.append(runner)
+                await runner.setup()
+                await web.SockSite(runner, listening, ssl_context=ssl_context).start()
             self._ready.set()
             await self._stopping.wait()
         finally:
             self._ready.set()
-            servers = [runner.server for runner in runners if runner.server is not None]
-            transports = [
-                connection.transport for server in servers for connection in server.connections
-            ]
-            for runner in runners:
-                await runner.cleanup()
-            for transport in transports:
-                if transport is not None:
-                    transport.abort()  # does not wait for a client to read
-            for _ in range(TURNS_TO_CLOSE):
-                await asyncio.sleep(0)
+            await _close(runners)
+
+
+async def _close(runners: Sequence[web.ServerRunner]) -> None:
+    transports = []
+    for runner in runners:
+        if runner.server is not None:
+            transports += [connection.transport for connection in runner.server.connections]
+    for runner in runners:
+        await runner.cleanup()
+    for transport in transports:
+        if transport is not None:
+            transport.abort()  # does not wait for a client to read
+    for _ in range(TURNS_TO_CLOSE):
+        await asyncio.sleep(0)
 
 
 def _listen(host: str, ports: Sequence[int]) -> list[socket.socket]:
-    family, _, _, _, (address, *_) = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    first_address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    family, _, _, _, (address, *_) = first_address
     sockets: list[socket.socket] = []
     for port in ports:
         try:

@@ -11,14 +11,16 @@ from typing import Literal
 
 ArchiveKind = Literal["tar.gz", "tar", "zip"]
 
-STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}nav a{margin-right:1rem}\n"
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}"
+    "nav a{margin-right:1rem}\n"
+)
 SCRIPT = 'document.documentElement.dataset.ready = "true";\n'
 SCRIPT_PATH = f"_next/static/chunks/main-{hashlib.sha256(SCRIPT.encode()).hexdigest()[:16]}.js"
 MODIFIED_AT = 1_704_067_200  # 2024-01-01T00:00:00Z
 MODIFIED_DATE = (2024, 1, 1, 0, 0, 0)
-LARGE_FILE_BYTES = (
-    1 << 20
-)  # only the asset is so large; it cannot be compressed, and trying takes seconds
+# only the asset is so large; it cannot be compressed, and trying takes seconds
+LARGE_FILE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,28 +44,31 @@ def site_files(
     build_id: str = "",
     base_path: str = "",
 ) -> dict[str, bytes]:
-    """Return the site's files by path: pages, style, script, sitemap and, with `asset_bytes`, an incompressible file.
+    """Return the site's files by path.
 
-    As on real platforms, links have the extension `.html` and the sitemap's addresses have none, there is a page for missing
-    addresses, the script's name has the hash of its content, and `build_id` is in the markup of every page. Links and assets
-    begin with `base_path`. The last pages are removed, and the first guides change.
+    They are pages, style, script, sitemap and, with `asset_bytes`, an incompressible file.
+
+    As on real platforms, links have the extension `.html` and the sitemap's addresses have none,
+    there is a page for missing addresses, the script's name has the hash of its content, and
+    `build_id` is in the markup of every page. Links and assets begin with `base_path`. The last
+    pages are removed, and the first guides change.
     """
-    paths = [
-        "index.html",
-        *(f"guides/page-{number}.html" for number in range(2, pages - change.removed + 1)),
-    ]
+    last_number = pages - change.removed
+    paths = ["index.html"]
+    paths += [f"guides/page-{number}.html" for number in range(2, last_number + 1)]
     paths += [f"guides/new-{number}.html" for number in range(1, change.added + 1)]
-    files = {
-        path: _page(
+    files = {}
+    for number, path in enumerate(paths, start=1):
+        is_changed = 1 < number <= 1 + change.changed
+        page = _page(
             domain=domain,
             number=number,
             next_path=paths[number % len(paths)],
-            note="\n<p>This page was revised.</p>" if 1 < number <= 1 + change.changed else "",
+            note="\n<p>This page was revised.</p>" if is_changed else "",
             build_id=build_id,
             base_path=base_path,
-        ).encode()
-        for number, path in enumerate(paths, start=1)
-    }
+        )
+        files[path] = page.encode()
     files["404.html"] = _not_found(domain=domain, build_id=build_id, base_path=base_path).encode()
     files["assets/site.css"] = STYLE.encode()
     files[SCRIPT_PATH] = SCRIPT.encode()
@@ -75,7 +80,14 @@ def site_files(
 
 def build_archive(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
     """Return an archive of files."""
-    return _zip(files) if kind == "zip" else _tar(files, kind)
+    if kind == "zip":
+        return _zip(files)
+    tar = _tar(files)
+    if kind == "tar":
+        return tar
+    has_large_file = any(_is_large(content) for content in files.values())
+    level = 0 if has_large_file else 6
+    return gzip.compress(tar, compresslevel=level, mtime=MODIFIED_AT)
 
 
 def _page(
@@ -83,26 +95,30 @@ def _page(
 ) -> str:
     name = html.escape(domain)
     title = f"Welcome to {name}" if number == 1 else f"Guide {number}"
-    home, following = f"{base_path}/index.html", f"{base_path}/{next_path}"
-    body = f'<nav><a href="{home}">Home</a><a href="{following}">Next</a></nav>\n<h1>{title}</h1>\n'
-    return _document(
-        title,
-        f"{body}<p>Page {number} of the documentation at {name}.</p>{note}\n",
-        build_id,
-        base_path,
+    body = (
+        f'<nav><a href="{base_path}/index.html">Home</a>'
+        f'<a href="{base_path}/{next_path}">Next</a></nav>\n'
+        f"<h1>{title}</h1>\n"
+        f"<p>Page {number} of the documentation at {name}.</p>{note}\n"
     )
+    return _document(title, body, build_id, base_path)
 
 
 def _not_found(*, domain: str, build_id: str, base_path: str) -> str:
     here = f'<a href="{base_path}/index.html">here</a>'
-    body = f"<h1>Page not found</h1>\n<p>The documentation at {html.escape(domain)} starts {here}.</p>\n"
+    name = html.escape(domain)
+    body = f"<h1>Page not found</h1>\n<p>The documentation at {name} starts {here}.</p>\n"
     return _document("Page not found", body, build_id, base_path)
 
 
 def _document(title: str, body: str, build_id: str, base_path: str) -> str:
-    build = f'<meta name="build-id" content="{build_id}">\n' if build_id else ""
+    build = ""
+    if build_id:
+        build = f'<meta name="build-id" content="{build_id}">\n'
     return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n{build}'
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>{title}</title>\n"
+        f"{build}"
         f'<link rel="stylesheet" href="{base_path}/assets/site.css">\n'
         f'<script src="{base_path}/{SCRIPT_PATH}" defer></script>\n'
         f"</head>\n<body>\n{body}</body>\n</html>\n"
@@ -111,29 +127,31 @@ def _document(title: str, body: str, build_id: str, base_path: str) -> str:
 
 def _sitemap(*, domain: str, paths: list[str]) -> str:
     name = html.escape(domain)
-    addresses = (path.removesuffix(".html").removesuffix("index") for path in paths)
-    entries = "".join(
-        f"  <url><loc>https://{name}/{address}</loc></url>\n" for address in addresses
+    entries = ""
+    for path in paths:
+        address = path.removesuffix(".html").removesuffix("index")
+        entries += f"  <url><loc>https://{name}/{address}</loc></url>\n"
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        f"{entries}</urlset>\n"
     )
-    opening = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-    return f"{opening}{entries}</urlset>\n"
 
 
 def _is_large(content: bytes) -> bool:
     return len(content) >= LARGE_FILE_BYTES
 
 
-def _tar(files: dict[str, bytes], kind: ArchiveKind) -> bytes:
+def _tar(files: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path, content in files.items():
             entry = tarfile.TarInfo(path)
-            entry.size, entry.mtime, entry.mode = len(content), MODIFIED_AT, 0o644
+            entry.size = len(content)
+            entry.mtime = MODIFIED_AT
+            entry.mode = 0o644
             archive.addfile(entry, io.BytesIO(content))
-    if kind == "tar":
-        return buffer.getvalue()
-    level = 0 if any(map(_is_large, files.values())) else 6
-    return gzip.compress(buffer.getvalue(), compresslevel=level, mtime=MODIFIED_AT)
+    return buffer.getvalue()
 
 
 def _zip(files: dict[str, bytes]) -> bytes:

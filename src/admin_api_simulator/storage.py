@@ -58,11 +58,9 @@ class Storage:
         if disposition:
             headers["Content-Disposition"] = disposition
         headers["Accept-Ranges"] = "bytes"
-        span = (
-            parse_range(request.headers.get("Range", ""), size)
-            if _is_unchanged(request, validators)
-            else None
-        )
+        span = None
+        if _is_unchanged(request, validators):
+            span = parse_range(request.headers.get("Range", ""), size)
         if span is None:
             return Response(headers=headers, body=bundle.content)
         start, end = span
@@ -73,44 +71,61 @@ class Storage:
         return Response(status=206, headers=headers, body=memoryview(bundle.content)[start:end])
 
     def _validators(self, bundle: Bundle) -> dict[str, str]:
-        times = {
-            "Last-Modified": datetime.fromtimestamp(bundle.modified_at, UTC),
-            "Date": self._clock.now(),
+        return {
+            "Last-Modified": _http_date(datetime.fromtimestamp(bundle.modified_at, UTC)),
+            "Date": _http_date(self._clock.now()),
+            "ETag": bundle.etag,
         }
-        headers = {name: time.strftime("%a, %d %b %Y %H:%M:%S GMT") for name, time in times.items()}
-        return headers | {"ETag": bundle.etag}
 
     def _link_refusal(self, request: RecordedRequest) -> Response | None:
         if request.headers.get("Authorization") is not None:
-            message = "Only one auth mechanism allowed: a signature in the query, or the Authorization header"
+            message = (
+                "Only one auth mechanism allowed: "
+                "a signature in the query, or the Authorization header"
+            )
             return _error(400, "InvalidArgument", message)
         host = request.headers.get("Host", "")
         verdict = self._signer.check(
             method=request.method, host=host, path=request.path, query=request.query
         )
-        return None if verdict == "valid" else _error(403, *REFUSALS[verdict])
+        if verdict == "valid":
+            return None
+        code, message = REFUSALS[verdict]
+        return _error(403, code, message)
 
 
 def parse_range(header: str, size: int) -> tuple[int, int] | None:
-    """Return the start and the end, excluded, of the bytes in a Range header, or None to ignore it (RFC 9110, section 14.2)."""
+    """Return the start and the end, excluded, of the bytes in a Range header.
+
+    None: the header is ignored (RFC 9110, section 14.2).
+    """
     match = RANGE.fullmatch(header.strip())
     if match is None or match.groups() == ("", ""):
         return None
     first, last = match.groups()
     if not first:
         return size - min(int(last), size), size
-    if last and int(last) < int(first):
+    if not last:
+        return int(first), size
+    if int(last) < int(first):
         return None
-    return int(first), min(int(last) + 1, size) if last else size
+    return int(first), min(int(last) + 1, size)
 
 
 def _is_unchanged(request: RecordedRequest, validators: Mapping[str, str]) -> bool:
     """Return whether If-Range allows a range (RFC 9110, section 13.1.5)."""
     given = request.headers.get("If-Range")
-    return given is None or (given in validators.values())
+    return given is None or given in validators.values()
+
+
+def _http_date(moment: datetime) -> str:
+    return moment.strftime("%a, %d %b %Y %H:%M:%S GMT")
 
 
 def _error(status: int, code: str, message: str) -> Response:
-    body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>'
+    body = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    )
     headers = {"Content-Type": "application/xml", "x-amz-request-id": "SIMULATED0STORAGE"}
     return Response(status=status, headers=headers, body=body.encode())

@@ -1,4 +1,7 @@
-"""The request handler: records and logs the request, applies the planned fault, sends the response."""
+"""The request handler.
+
+It records and logs the request, applies the planned fault, and sends the response.
+"""
 
 import asyncio
 import time
@@ -34,7 +37,7 @@ class Service(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What the platform does about a request: the response, and the fault to send it with. `status` is what the client gets."""
+    """What the platform does about a request: the response, and the fault to send it with."""
 
     number: int
     response: Response
@@ -43,12 +46,11 @@ class Reply:
     @property
     def status(self) -> int | None:
         """The status that the client receives, if any."""
-        fault = self.fault
-        return (
-            self.response.status
-            if fault is None or (fault.raw is None and fault.cut != "before_response")
-            else None
-        )
+        if self.fault is not None:
+            is_lost = self.fault.raw is not None or self.fault.cut == "before_response"
+            if is_lost:
+                return None
+        return self.response.status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +111,10 @@ class Wire:
     def reply(
         self, service: Service, received: RecordedRequest, fault: Fault | None = None
     ) -> Reply:
-        """Record a request, run its operation or take the given or planned fault, and return what to send."""
+        """Record a request, and return what to send.
+
+        That is the response of its operation, or the given or planned fault.
+        """
         recorded = replace(received, domain=service.domain_of(received))
         if self.keep_requests:
             self.requests.append(recorded)
@@ -118,8 +123,8 @@ class Wire:
             fault = self.faults.next_turn(recorded.operation, recorded.domain)
         if fault is None:
             return Reply(number=number, response=service.respond(recorded))
-        response = fault.apply(service.respond(recorded) if fault.runs_operation else None)
-        return Reply(number=number, response=response, fault=fault)
+        normal = service.respond(recorded) if fault.runs_operation else None
+        return Reply(number=number, response=fault.apply(normal), fault=fault)
 
     def sent(self, reply: Reply) -> None:
         """Record the status that the client receives."""
@@ -136,7 +141,10 @@ class _RawResponse(web.StreamResponse):
         self._fault = fault
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        """Write what the fault allows. Raises ConnectionResetError, so that aiohttp closes the connection."""
+        """Write what the fault allows.
+
+        Raises ConnectionResetError, so that aiohttp closes the connection.
+        """
         writer = StreamWriter(request.protocol, asyncio.get_running_loop())
         step = 1 if self._fault.drip_seconds > 0 else PIECE_BYTES
         for content in sent_parts(self._response, self._fault):
@@ -144,9 +152,8 @@ class _RawResponse(web.StreamResponse):
                 await writer.write(piece)
                 await asyncio.sleep(self._fault.drip_seconds)
         if self._fault.stall_after_bytes is not None:
-            await (
-                asyncio.Event().wait()
-            )  # canceled when the client disconnects or the simulator stops
+            # canceled when the client disconnects or the simulator stops
+            await asyncio.Event().wait()
         raise ConnectionResetError
 
 

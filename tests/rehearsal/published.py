@@ -1,4 +1,7 @@
-"""A repository with published releases, in a local registry, and fakes of GitHub and of the database of vulnerabilities."""
+"""A repository with published releases, in a local registry.
+
+GitHub and the database of vulnerabilities are fakes.
+"""
 
 import json
 import os
@@ -17,7 +20,8 @@ from tests.rehearsal.registry import add_blob, add_manifest
 from tests.rehearsal.release import OCI
 
 GH = """#!/bin/sh -e
-# `gh api --paginate PATH --jq FILTER` answers from the file of the path's last part; other requests are added to `requests`.
+# `gh api --paginate PATH --jq FILTER` answers from the file of the path's last part;
+# other requests are added to `requests`.
 cd "$(dirname "$0")"
 if [ "$2" != --paginate ]; then printf '%s\\n' "$@" >>requests; exit; fi
 name="${3##*/}"
@@ -39,19 +43,17 @@ class Answer(BaseHTTPRequestHandler):
         assert query == {"package": {"name": "idna", "ecosystem": "PyPI"}, "version": "3.6"}
         self.send_response(self.server.status)
         self.end_headers()
-        self.wfile.write(
-            json.dumps({"vulns": self.server.known} if self.server.known else {}).encode()
-        )
+        answer = {"vulns": self.server.known} if self.server.known else {}
+        self.wfile.write(json.dumps(answer).encode())
 
 
 def environment(folder: Path, osv: Osv) -> dict[str, str]:
-    """Return variables for git, for the programs that the steps call, and those that GitHub sets."""
+    """Return variables for git and for the programs of the steps, and those that GitHub sets."""
     return {
-        **{
-            f"GIT_{role}_{key}": "Somebody"
-            for role in ("AUTHOR", "COMMITTER")
-            for key in ("NAME", "EMAIL")
-        },
+        "GIT_AUTHOR_NAME": "Somebody",
+        "GIT_AUTHOR_EMAIL": "Somebody",
+        "GIT_COMMITTER_NAME": "Somebody",
+        "GIT_COMMITTER_EMAIL": "Somebody",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder / ".config"),
@@ -69,22 +71,24 @@ def environment(folder: Path, osv: Osv) -> dict[str, str]:
 
 
 class Project:
-    """A clone in a folder, whose images are at `host`, such as `127.0.0.1:5000/name`. The registry keeps them in `images`."""
+    """A clone in a folder, whose images are at `host`, such as `127.0.0.1:5000/name`.
+
+    The registry keeps them in `images`.
+    """
 
     def __init__(self, folder: Path, host: str, images: Path, osv: Osv) -> None:
-        self.folder, self.clone, self.host, self._images, self.osv = (
-            folder,
-            folder / "clone",
-            host,
-            images,
-            osv,
-        )
+        self.folder = folder
+        self.clone = folder / "clone"
+        self.host = host
+        self._images = images
+        self.osv = osv
+        registries = f'[[registry]]\nlocation = "{host}"\ninsecure = true\n'
         files = {
             "gh": GH,
             "releases.json": "[]",
             "issues.json": "[]",
             "requests": "",
-            ".config/containers/registries.conf": f'[[registry]]\nlocation = "{host}"\ninsecure = true\n',
+            ".config/containers/registries.conf": registries,
             "clone/requirements/image.txt": f"idna==3.6 \\\n    --hash=sha256:{'0' * 64}\n",
         }
         for name, text in files.items():
@@ -113,32 +117,37 @@ class Project:
         self.base = str(self.push_image(f"{self.host}/library/python", content, "3.13")["digest"])
 
     def release(self, tag: str, *, draft: bool = False, annotated: bool = True) -> None:
-        """Push an image for two platforms, with the annotations of release.yml, and publish or draft its release."""
+        """Push an image for two platforms, and publish or draft its release.
+
+        The image has the annotations of release.yml.
+        """
         repository = f"{self.host}/owner/{tag}"
-        platforms = [{"architecture": name, "os": "linux"} for name in ("amd64", "arm64")]
-        manifests = [
-            {**self.push_image(repository, each["architecture"]), "platform": each}
-            for each in platforms
-        ]
-        base = (
-            {"name": f"{self.host}/library/python:3.13", "digest": self.base} if annotated else {}
-        )
-        annotations = {f"org.opencontainers.image.base.{key}": value for key, value in base.items()}
+        manifests = []
+        for architecture in ("amd64", "arm64"):
+            image = self.push_image(repository, architecture)
+            platform = {"architecture": architecture, "os": "linux"}
+            manifests.append({**image, "platform": platform})
+        annotations = {}
+        if annotated:
+            name = f"{self.host}/library/python:3.13"
+            annotations["org.opencontainers.image.base.name"] = name
+            annotations["org.opencontainers.image.base.digest"] = self.base
         index = {
             "schemaVersion": 2,
             "mediaType": f"{OCI}.index.v1+json",
             "manifests": manifests,
             "annotations": annotations,
         }
-        image = f"{repository}@{add_manifest(repository, index, tag)['digest']}"
-        (self.clone / "action.yml").write_text(f"runs:\n  image: docker://{image} # {tag}\n")
+        digest = add_manifest(repository, index, tag)["digest"]
+        pinned = f"runs:\n  image: docker://{repository}@{digest} # {tag}\n"
+        (self.clone / "action.yml").write_text(pinned)
         self.git("add", "action.yml", "requirements")
         self.git("commit", "--quiet", "--message", tag)
         self.git("tag", tag)
-        releases = json.loads((self.folder / "releases.json").read_text())
-        (self.folder / "releases.json").write_text(
-            json.dumps([{"tag_name": tag, "draft": draft}, *releases])
-        )
+        file = self.folder / "releases.json"
+        releases = json.loads(file.read_text())
+        releases.insert(0, {"tag_name": tag, "draft": draft})
+        file.write_text(json.dumps(releases))
 
     def delete(self, tag: str, what: str) -> None:
         """Delete files of the registry that belong to a release's image."""
@@ -149,23 +158,19 @@ class Project:
         jobs = yaml.safe_load((ROOT / ".github/workflows/weekly.yml").read_text())["jobs"]
         (step,) = (step for step in jobs[job]["steps"] if step.get("name") == name)
         constants = {key: value for key, value in step.get("env", {}).items() if "${{" not in value}
-        shell = [
-            "bash",
-            "-e",
-            *(["-o", "pipefail"] if step.get("shell") == "bash" else []),
-            "-c",
-            step["run"],
-        ]
-        return subprocess.run(
-            shell, cwd=self.clone, env={**os.environ, **constants, **(env or {})}, check=False
-        ).returncode
+        variables = {**os.environ, **constants, **(env or {})}
+        shell = ["bash", "-e"]
+        if step.get("shell") == "bash":
+            shell += ["-o", "pipefail"]
+        command = [*shell, "-c", step["run"]]
+        done = subprocess.run(command, cwd=self.clone, env=variables, check=False)
+        return done.returncode
 
     def check(self) -> tuple[int, list[str]]:
         """Return the exit code of the check, and the lines that are passed on to the issue."""
         code = self.run_step("check", "Check")
         self.run_step("check", "Pass on the findings")
-        (findings,) = re.findall(
-            r"\Afindings<<END\n(.*)\nEND\n\Z", (self.folder / "output").read_text(), re.DOTALL
-        )
+        output = (self.folder / "output").read_text()
+        (findings,) = re.findall(r"\Afindings<<END\n(.*)\nEND\n\Z", output, re.DOTALL)
         assert (self.folder / "summary").read_text() == findings
         return code, findings.splitlines()

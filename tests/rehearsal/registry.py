@@ -22,26 +22,33 @@ LOG_NAME = "registry.log"
 
 def need_registry_tools() -> None:
     """Skip if `docker-registry` or `skopeo` is missing, or fail if an engine is required."""
-    if missing := [
-        program for program in ("docker-registry", "skopeo") if shutil.which(program) is None
-    ]:
+    programs = ("docker-registry", "skopeo")
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
         skip_or_fail(
-            f"A local registry needs {' and '.join(missing)}. Debian and Ubuntu have packages of the same names."
+            f"A local registry needs {' and '.join(missing)}. "
+            "Debian and Ubuntu have packages of the same names."
         )
 
 
 @contextlib.contextmanager
 def registry(folder: Path) -> Iterator[str]:
-    """Serve a registry from a folder, and return its host and port. Engines accept http from a loopback address."""
+    """Serve a registry from a folder, and return its host and port.
+
+    Engines accept http from a loopback address.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    storage = {"filesystem": {"rootdirectory": str(folder / "images")}}
-    settings, log = folder / "registry.yml", folder / LOG_NAME
-    settings.write_text(
-        json.dumps({"version": 0.1, "storage": storage, "http": {"addr": "127.0.0.1:0"}})
-    )  # JSON is YAML
+    settings = {
+        "version": 0.1,
+        "storage": {"filesystem": {"rootdirectory": str(folder / "images")}},
+        "http": {"addr": "127.0.0.1:0"},
+    }
+    settings_file = folder / "registry.yml"
+    settings_file.write_text(json.dumps(settings))  # JSON is YAML
+    log = folder / LOG_NAME
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            ["docker-registry", "serve", settings],
+            ["docker-registry", "serve", settings_file],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
@@ -59,7 +66,10 @@ def registry(folder: Path) -> Iterator[str]:
 
 
 def served_requests(folder: Path) -> list[str]:
-    """Return the successful requests, such as `GET /v2/owner/name/manifests/1.0.0`, to the registry served from a folder."""
+    """Return the successful requests to the registry that is served from a folder.
+
+    For example, `GET /v2/owner/name/manifests/1.0.0`.
+    """
     return re.findall(r'"([A-Z]+ /v2/\S*) HTTP/1\.1" 20', (folder / LOG_NAME).read_text())
 
 
@@ -76,25 +86,29 @@ def descriptor(image: str) -> dict[str, Any]:
 
 
 def add_blob(repository: str, content: bytes, media_type: str) -> dict[str, Any]:
-    """Upload a blob to a repository such as `127.0.0.1:5000/owner/name`, and return its descriptor."""
+    """Upload a blob to a repository such as `127.0.0.1:5000/owner/name`; return its descriptor."""
     upload = requests.post(f"{_api(repository)}/blobs/uploads/", timeout=60)
     upload.raise_for_status()
     location = urljoin(upload.url, upload.headers["Location"])
-    requests.put(
-        location, params={"digest": _digest(content)}, data=content, timeout=60
-    ).raise_for_status()
+    digest = _digest(content)
+    response = requests.put(location, params={"digest": digest}, data=content, timeout=60)
+    response.raise_for_status()
     return _described(content, media_type)
 
 
 def add_manifest(
     repository: str, manifest: dict[str, Any], tag: str | None = None
 ) -> dict[str, Any]:
-    """Upload a manifest or an index, and return its descriptor. Without a tag it has only its digest."""
-    content, media_type = json.dumps(manifest).encode(), manifest["mediaType"]
+    """Upload a manifest or an index, and return its descriptor.
+
+    Without a tag it has only its digest.
+    """
+    content = json.dumps(manifest).encode()
+    media_type = manifest["mediaType"]
     address = f"{_api(repository)}/manifests/{tag or _digest(content)}"
-    requests.put(
-        address, data=content, headers={"Content-Type": media_type}, timeout=60
-    ).raise_for_status()
+    headers = {"Content-Type": media_type}
+    response = requests.put(address, data=content, headers=headers, timeout=60)
+    response.raise_for_status()
     return _described(content, media_type)
 
 

@@ -1,6 +1,6 @@
-"""Makes a release on this machine, in the order of the release workflow, with a local registry instead of the public one.
+"""Makes a release on this machine, in the order of the release workflow.
 
-The commands are logged for people.
+A local registry stands in for the public one. The commands are logged for people.
 """
 
 import json
@@ -49,7 +49,10 @@ def run(
     env: Mapping[str, str] | None = None,
     timeout_seconds: float = 120,
 ) -> str:
-    """Run a command, log it, and return its output. Raises AssertionError with the output if it fails."""
+    """Run a command, log it, and return its output.
+
+    Raises AssertionError with the output if it fails.
+    """
     LOG.info("$ %s", shlex.join(command))
     # a git hook that runs the tests sets GIT_DIR, which is the wrong repository here
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -81,86 +84,62 @@ def make_release(repository: str, *, folder: Path) -> Release:
     settings = {"GIT_CONFIG_GLOBAL": str(folder / "gitconfig"), "GIT_CONFIG_NOSYSTEM": "1"}
     clone = clone_with_working_tree(folder / "clone", settings)
     version = tomllib.loads((clone / "pyproject.toml").read_text())["project"]["version"]
-    digest = push_index(
-        repository, version, build_and_push(clone, f"{repository}:{version}-{architecture()}")
-    )
-    run(
-        sys.executable,
-        "-m",
-        "release",
-        "tag",
-        f"--image={repository}@{digest}",
-        version,
-        cwd=clone,
-        env=settings,
-    )
+    native = build_and_push(clone, f"{repository}:{version}-{architecture()}")
+    digest = push_index(repository, version, native)
+    image = f"{repository}@{digest}"
+    script = (sys.executable, "-m", "release")
+    run(*script, "tag", f"--image={image}", version, cwd=clone, env=settings)
     origin = folder / "origin.git"
     run("git", "init", "--quiet", "--bare", str(origin), env=settings)
-    tag, branch = f"refs/tags/v{version}", f"release/v{version}"
-    run(
-        "git",
-        "push",
-        "--quiet",
-        "--atomic",
-        str(origin),
-        tag,
-        f"{tag}:refs/heads/{branch}",
-        cwd=clone,
-        env=settings,
-    )
+    tag_ref = f"refs/tags/v{version}"
+    branch_ref = f"refs/heads/release/v{version}"
+    pushed = (tag_ref, f"{tag_ref}:{branch_ref}")
+    run("git", "push", "--quiet", "--atomic", str(origin), *pushed, cwd=clone, env=settings)
     run("git", "tag", MAJOR_TAG, f"v{version}", cwd=origin, env=settings)
-    LOG.info("%s", run("git", "branch", "--contains", MAJOR_TAG, cwd=origin, env=settings))
-    LOG.info(
-        "%s",
-        run("git", "diff", "--unified=0", f"{MAJOR_TAG}^", MAJOR_TAG, cwd=origin, env=settings),
-    )
+    branches = run("git", "branch", "--contains", MAJOR_TAG, cwd=origin, env=settings)
+    LOG.info("%s", branches)
+    commits = (f"{MAJOR_TAG}^", MAJOR_TAG)
+    change = run("git", "diff", "--unified=0", *commits, cwd=origin, env=settings)
+    LOG.info("%s", change)
     # as GitHub delivers them to the runner
-    (folder / "delivered").mkdir()
-    run("git", "archive", f"--output={folder / 'v1.tar'}", MAJOR_TAG, cwd=origin)
-    run("tar", "--extract", f"--file={folder / 'v1.tar'}", f"--directory={folder / 'delivered'}")
-    commit = run("git", "rev-parse", MAJOR_TAG, cwd=origin).strip()
-    assert (
-        run(
-            "git", "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}", cwd=origin
-        ).strip()
-        == commit
-    )
-    return Release(
-        version=version, repository=repository, digest=digest, action=folder / "delivered"
-    )
+    delivered = folder / "delivered"
+    delivered.mkdir()
+    archive = folder / "v1.tar"
+    run("git", "archive", f"--output={archive}", MAJOR_TAG, cwd=origin)
+    run("tar", "--extract", f"--file={archive}", f"--directory={delivered}")
+    tagged = run("git", "rev-parse", MAJOR_TAG, cwd=origin).strip()
+    on_branch = run("git", "for-each-ref", "--format=%(objectname)", branch_ref, cwd=origin).strip()
+    assert on_branch == tagged
+    return Release(version=version, repository=repository, digest=digest, action=delivered)
 
 
 def clone_with_working_tree(clone: Path, settings: Mapping[str, str]) -> Path:
-    """Clone this repository, and commit what the working tree has beyond the last commit, without files that git ignores.
+    """Clone this repository, and commit what the working tree has beyond the last commit.
 
-    The clone has no tags: the version may be released already.
+    Files that git ignores are not committed. The clone has no tags: the version may be released
+    already.
     """
-    run(
-        "git", "clone", "--quiet", "--no-tags", "--no-checkout", str(ROOT), str(clone), env=settings
-    )
-    names = run(
-        "git",
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        cwd=ROOT,
-        env=settings,
-    )
+    without = ("--no-tags", "--no-checkout")
+    run("git", "clone", "--quiet", *without, str(ROOT), str(clone), env=settings)
+    selected = ("--cached", "--others", "--exclude-standard")
+    names = run("git", "ls-files", "-z", *selected, cwd=ROOT, env=settings)
     for name in names.split("\0"):
         if (ROOT / name).is_file():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, clone / name)
     run("git", "add", "--all", cwd=clone, env=settings)
-    if changed := run("git", "status", "--short", cwd=clone, env=settings):
+    changed = run("git", "status", "--short", cwd=clone, env=settings)
+    if changed:
         LOG.info("Not committed, and part of this rehearsal:\n%s", changed)
         run("git", "commit", "--quiet", "--message=The working tree", cwd=clone, env=settings)
     return clone
 
 
 def build_and_push(context: Path, tag: str) -> dict[str, Any]:
-    """Build an image and push it, remove it from the engine, and return the descriptor of its manifest."""
+    """Build an image, push it, and remove it from the engine.
+
+    Returns the descriptor of its manifest.
+    """
     # the label makes the image unique, so that it is gone when it is removed
     label = f"{LABEL}={uuid.uuid4().hex}"
     # buildx may otherwise add an attestation and push an index; the rehearsal makes its own
@@ -173,17 +152,17 @@ def build_and_push(context: Path, tag: str) -> dict[str, Any]:
     finally:
         with locked_images():
             run("docker", "image", "rm", "--force", tag)
-    assert docker("image", "ls", "--quiet", "--filter", f"label={label}") == "", (
-        "the engine still has the image"
-    )
+    left = docker("image", "ls", "--quiet", "--filter", f"label={label}")
+    assert left == "", "the engine still has the image"
     return descriptor(tag)
 
 
 def push_index(repository: str, tag: str, native: dict[str, Any]) -> str:
     """Push an index like that of a release, and return its digest.
 
-    It has an empty image for another platform, then the image for the engine's, and what looks to an engine like BuildKit's
-    attestation of it (moby/buildkit, docs/attestations/attestation-storage.md).
+    It has an empty image for another platform, then the image for the engine's, and what looks to
+    an engine like BuildKit's attestation of it (moby/buildkit,
+    docs/attestations/attestation-storage.md).
     """
     other = "arm64" if architecture() == "amd64" else "amd64"
     attestation = {
@@ -212,7 +191,10 @@ def push_empty_image(repository: str, platform: str) -> dict[str, Any]:
         "rootfs": {"type": "layers", "diff_ids": []},
     }
     blob = add_blob(repository, json.dumps(config).encode(), f"{OCI}.config.v1+json")
-    return add_manifest(
-        repository,
-        {"schemaVersion": 2, "mediaType": f"{OCI}.manifest.v1+json", "config": blob, "layers": []},
-    )
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": f"{OCI}.manifest.v1+json",
+        "config": blob,
+        "layers": [],
+    }
+    return add_manifest(repository, manifest)

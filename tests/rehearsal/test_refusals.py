@@ -1,4 +1,7 @@
-"""What the release's script refuses and makes, in a small clone with a folder as `origin` and a fake `gh`."""
+"""What the release's script refuses and makes.
+
+It runs in a small clone with a folder as `origin` and a fake `gh`.
+"""
 
 import io
 import json
@@ -42,18 +45,18 @@ class Clone:
     """A clone whose main can be released as 1.2.0."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.programs, origin = folder / "clone", folder / "bin", folder / "origin.git"
+        self.folder = folder / "clone"
+        self.programs = folder / "bin"
+        origin = folder / "origin.git"
         self.programs.mkdir()
         (self.programs / "gh").write_text(GH)
         (self.programs / "gh").chmod(0o755)
         (self.programs / "python3").symlink_to(sys.executable)
         self.ran_ci(PASSED)
-        subprocess.run(
-            ["git", "init", "--quiet", "--bare", "--initial-branch=main", origin], check=True
-        )
-        subprocess.run(
-            ["git", "clone", "--quiet", origin, self.folder], check=True, stderr=subprocess.DEVNULL
-        )
+        init = ["git", "init", "--quiet", "--bare", "--initial-branch=main", str(origin)]
+        subprocess.run(init, check=True)
+        clone = ["git", "clone", "--quiet", str(origin), str(self.folder)]
+        subprocess.run(clone, check=True, stderr=subprocess.DEVNULL)
         (self.folder / PACKAGE).parent.mkdir(parents=True)
         (self.folder / "action.yml").write_text((ROOT / "action.yml").read_text())
         (self.folder / "CHANGELOG.md").write_text(CHANGELOG)
@@ -61,9 +64,10 @@ class Clone:
         self.push(PACKAGE, '__version__: Final = "1.2.0"\n')
 
     def git(self, *arguments: str) -> str:
-        return subprocess.run(
+        done = subprocess.run(
             ["git", *arguments], cwd=self.folder, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        )
+        return done.stdout.strip()
 
     def push(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
@@ -166,7 +170,8 @@ def test_each_mistake_is_refused(
     assert main(["check", "--github", "1.2.0"]) == (1 if refusals else 0)
 
     found = re.findall(r"^refused  (.*)$", capsys.readouterr().out, re.MULTILINE)
-    assert [line[: len(refusal)] for line, refusal in zip(found, refusals, strict=True)] == refusals
+    for line, refusal in zip(found, refusals, strict=True):
+        assert line.startswith(refusal)
 
 
 @pytest.mark.parametrize("text", ["v1.2.0", "1.2", "1.2.0-beta", "01.2.0", "1.2.0+1", "", "--help"])
@@ -174,10 +179,8 @@ def test_what_is_not_a_version_is_refused(capsys: pytest.CaptureFixture[str], te
     with pytest.raises(SystemExit, match="2"):
         main(["check", "--", text])
 
-    assert (
-        f"{text!r} is not a version. Write 1.2.3, or 1.2.3-rc.1 for a prerelease"
-        in capsys.readouterr().err
-    )
+    refusal = f"{text!r} is not a version. Write 1.2.3, or 1.2.3-rc.1 for a prerelease"
+    assert refusal in capsys.readouterr().err
 
 
 def test_the_tag_changes_only_the_line_of_the_image(
@@ -196,9 +199,8 @@ def test_the_tag_changes_only_the_line_of_the_image(
 def test_the_job_tag_can_run_again_but_not_with_another_image(
     clone: Clone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["tag"][
-        "steps"
-    ]
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+    steps = workflow["jobs"]["tag"]["steps"]
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
 

@@ -1,4 +1,7 @@
-"""A release, from the working tree to workflows that use it, with local registries instead of the public one."""
+"""A release, from the working tree to workflows that use it.
+
+Local registries stand in for the public one.
+"""
 
 import json
 import re
@@ -23,11 +26,8 @@ WORKFLOW = Path(__file__).with_name("workflows") / "released.yml"
 
 
 def test_the_sbom_has_the_locked_version_of_each_dependency(release: Release) -> None:
-    locked = dict(
-        re.findall(
-            r"^([\w.-]+)==([\w.]+)", (ROOT / "requirements" / "image.txt").read_text(), re.MULTILINE
-        )
-    )
+    requirements = (ROOT / "requirements" / "image.txt").read_text()
+    locked = dict(re.findall(r"^([\w.-]+)==([\w.]+)", requirements, re.MULTILINE))
     image = f"{release.repository}:{release.version}-{architecture()}"
     command = (
         need_installed("syft", WHAT),
@@ -44,12 +44,14 @@ def test_the_sbom_has_the_locked_version_of_each_dependency(release: Release) ->
 
     packages = json.loads(run(*command, env=env))["packages"]
 
-    found = [package for package in packages if "/opt/action/" in package.get("sourceInfo", "")]
+    found = {}
+    for package in packages:
+        if "/opt/action/" in package.get("sourceInfo", ""):
+            name = package["name"].lower().replace("_", "-")
+            found[name] = package["versionInfo"]
     # the installed package has the version in Python's form, such as 1.2.0rc1 for 1.2.0-rc.1
     expected = {**locked, "docs-platform-action": str(Version(release.version))}
-    assert {
-        package["name"].lower().replace("_", "-"): package["versionInfo"] for package in found
-    } == expected
+    assert found == expected
 
 
 def test_a_workflow_pulls_the_image_of_its_platform_by_the_digest_in_action_yml(
@@ -57,13 +59,10 @@ def test_a_workflow_pulls_the_image_of_its_platform_by_the_digest_in_action_yml(
 ) -> None:
     (requested,) = use(release, folder / "use", registries=[folder / "public"])
 
-    changed = zip(
-        *((root / "action.yml").read_text().splitlines() for root in (ROOT, release.action)),
-        strict=True,
-    )
-    assert [after for before, after in changed if before != after] == [
-        f"  image: docker://{release.image} # v{release.version}"
-    ]
+    before = (ROOT / "action.yml").read_text().splitlines()
+    after = (release.action / "action.yml").read_text().splitlines()
+    changed = [new for old, new in zip(before, after, strict=True) if new != old]
+    assert changed == [f"  image: docker://{release.image} # v{release.version}"]
     other, native, _ = (entry["digest"] for entry in manifest(release.image)[1]["manifests"])
     # no layers: the engine still has them, in its builder's cache
     downloaded = {request.rpartition("/")[2] for request in requested if request.startswith("GET ")}
@@ -78,14 +77,12 @@ def test_a_mirror_has_the_same_digest_and_the_workflow_runs_without_the_first_re
     with registry(folder / "mirror") as mirror:
         mirrored = replace(release, repository=f"{mirror}/{NAME}", action=folder / "mirrored")
         run(
-            *(
-                "skopeo",
-                "copy",
-                "--all",
-                "--preserve-digests",
-                "--src-tls-verify=false",
-                "--dest-tls-verify=false",
-            ),
+            "skopeo",
+            "copy",
+            "--all",
+            "--preserve-digests",
+            "--src-tls-verify=false",
+            "--dest-tls-verify=false",
             f"docker://{release.image}",
             f"docker://{mirrored.repository}:{release.version}",
         )
@@ -103,7 +100,10 @@ def test_a_mirror_has_the_same_digest_and_the_workflow_runs_without_the_first_re
 
 
 def use(release: Release, folder: Path, *, registries: list[Path]) -> list[list[str]]:
-    """Run a workflow with the released action, and return the requests to each registry meanwhile."""
+    """Run a workflow with the released action.
+
+    Returns the requests to each registry meanwhile.
+    """
     LOG.info("\nA workflow with the release")
     act = Act(
         folder=folder,

@@ -13,7 +13,10 @@ FINISHED = f"{JOBS}/export-finished"
 
 
 def call(platform: Simulator, method: str, path: str, **options: Any) -> requests.Response:
-    """Make one API request with the right key, unless `headers` say otherwise, on a connection of its own."""
+    """Make one API request on a connection of its own.
+
+    It has the right key, unless `headers` say otherwise.
+    """
     options = {
         "headers": {"Authorization": f"Bearer {platform.key}"},
         "allow_redirects": False,
@@ -30,13 +33,16 @@ def bundle_url(platform: Simulator, job_id: str = "export-finished") -> str:
 def raw_exchange(platform: Simulator, target: str = FINISHED) -> bytes:
     """Send a request with a raw target; return all bytes of the response."""
     address = urlsplit(platform.base_url)
-    with socket.create_connection(
-        (str(address.hostname), address.port or 0), timeout=30
-    ) as connection:
-        connection.sendall(
-            f"GET {target} HTTP/1.1\r\nHost: {address.netloc}\r\nAuthorization: Bearer {platform.key}\r\n"
-            "Connection: close\r\n\r\n".encode()
-        )
+    request = (
+        f"GET {target} HTTP/1.1\r\n"
+        f"Host: {address.netloc}\r\n"
+        f"Authorization: Bearer {platform.key}\r\n"
+        "Connection: close\r\n"
+        "\r\n"
+    )
+    host_and_port = (str(address.hostname), address.port or 0)
+    with socket.create_connection(host_and_port, timeout=30) as connection:
+        connection.sendall(request.encode())
         received = b""
         while part := connection.recv(65536):
             received += part

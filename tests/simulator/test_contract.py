@@ -54,8 +54,8 @@ def test_a_start_beyond_the_limits_is_as_described(path: str, name: str, status:
     by_project = {"path_parameters": {"projectId": name}}
     by_domain = {"body": {"domain": f"{name}.example.com"}, "media_type": "application/json"}
     case = operation.Case(**(by_project if "{" in path else by_domain))
-
     quota = StartQuota(starts=1, sends_retry_after=True)
+
     with Simulator(export_seconds=3600, start_quota=quota) as platform:
         call(platform, "POST", STARTS[0], json={"domain": "other.example.com"})
         headers = {"Authorization": f"Bearer {platform.key}"}

@@ -13,26 +13,25 @@ from pathlib import Path
 import pytest
 
 from admin_api_simulator import demo
+from admin_api_simulator.runner import ActionRun
 
 LOCK = Path(__file__).parents[2] / "requirements" / "demo.txt"
 
 
 def test_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for constant, value in {
-        "DEPLOY_SECONDS": 0.0,
-        "EXPORT_SECONDS": 0.3,
-        "AGENT_SECONDS": 0.1,
-        "POLL_INTERVAL": "100ms",
-    }.items():
-        monkeypatch.setattr(demo, constant, value)
+    monkeypatch.setattr(demo, "DEPLOY_SECONDS", 0.0)
+    monkeypatch.setattr(demo, "EXPORT_SECONDS", 0.3)
+    monkeypatch.setattr(demo, "AGENT_SECONDS", 0.1)
+    monkeypatch.setattr(demo, "POLL_INTERVAL", "100ms")
     out = io.StringIO()
 
     code = demo.main(out=out)
 
     lines = out.getvalue().splitlines()
     assert (code, (tmp_path / "demo" / "summary.html").exists()) == (0, True)
-    assert (35 <= len(lines) <= 52, max(map(len, lines)) <= 130) == (True, True)
+    assert 35 <= len(lines) <= 52
+    assert max(len(line) for line in lines) <= 130
     for text in (
         "project-id: docs, domain: docs.example.com",
         "domain: docs.example.com",
@@ -47,6 +46,24 @@ def test_it_fits_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert text in out.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("exit_code", "outputs", "expected"),
+    [
+        (1, {"failureReason": "job-failed", "results": "[]"}, True),
+        (0, {"failureReason": "job-failed", "results": "[]"}, False),
+        (1, {"failureReason": "timeout", "results": "[]"}, False),
+        (1, {"failureReason": "job-failed"}, False),
+    ],
+)
+def test_another_end_or_a_missing_output_is_unexpected(
+    exit_code: int, outputs: dict[str, str], expected: bool
+) -> None:
+    (failing,) = (scene for scene in demo.SCENES if scene.failure_reason is not None)
+    run = ActionRun(exit_code=exit_code, stdout="", stderr="", outputs=outputs, summary="")
+
+    assert failing.ended_as_expected(run) == expected
+
+
 def test_ctrl_c_ends_it_without_a_traceback_and_leaves_nothing(tmp_path: Path) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
@@ -58,7 +75,8 @@ def test_ctrl_c_ends_it_without_a_traceback_and_leaves_nothing(tmp_path: Path) -
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # a terminal sends Ctrl-C to the whole group, also to the running action
+        # a terminal sends Ctrl-C to the whole group, also to the running action
+        start_new_session=True,
     )
     try:
         assert process.stdout is not None
@@ -91,11 +109,11 @@ def test_it_needs_only_the_packages_of_its_lock_file() -> None:
     )
 
     packages = importlib.metadata.packages_distributions()
-    used = {
-        name.lower().replace("_", "-")
-        for module in ended.stdout.split()
-        for name in packages.get(module, ())
-    } - {"docs-platform-action"}
+    used = set()
+    for module in ended.stdout.split():
+        for name in packages.get(module, ()):
+            used.add(name.lower().replace("_", "-"))
+    used.discard("docs-platform-action")
     locked = set(re.findall(r"^([\w.-]+)==", LOCK.read_text(encoding="utf-8"), re.MULTILINE))
     assert {"aiohttp", "cmarkgfm", "requests"} <= used
     assert used - locked == set()

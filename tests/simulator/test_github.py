@@ -27,12 +27,13 @@ def get(
 
 def states(platform: Simulator, repository: str = REPOSITORY) -> list[tuple[str, str]]:
     """Return commit and state of each deployment, the newest first."""
-    found: list[dict[str, Any]] = get(platform, "/deployments", repository=repository).json()
-    paths = [(row["sha"], f"/deployments/{row['id']}/statuses?per_page=1") for row in found]
-    return [
-        (commit[:1], get(platform, path, repository=repository).json()[0]["state"])
-        for commit, path in paths
-    ]
+    deployments: list[dict[str, Any]] = get(platform, "/deployments", repository=repository).json()
+    found = []
+    for deployment in deployments:
+        path = f"/deployments/{deployment['id']}/statuses?per_page=1"
+        (status,) = get(platform, path, repository=repository).json()
+        found.append((deployment["sha"][:1], status["state"]))
+    return found
 
 
 def test_a_success_makes_the_earlier_ones_of_its_environment_inactive_but_not_of_production(
@@ -56,38 +57,45 @@ def test_pages_and_environments_are_selected(platform: Simulator) -> None:
     for environment in ("docs", "preview", "docs"):
         platform.github.add(COMMIT, environment=environment)
 
-    found = [
-        get(platform, f"/deployments?per_page=1&page={page}&environment=docs").json()
-        for page in (1, 2, 3)
-    ]
+    path = "/deployments?per_page=1&environment=docs"
+    first = get(platform, f"{path}&page=1").json()
+    second = get(platform, f"{path}&page=2").json()
+    third = get(platform, f"{path}&page=3").json()
 
-    assert [[row["id"] for row in page] for page in found] == [[3], [1], []]
+    assert [row["id"] for row in first] == [3]
+    assert [row["id"] for row in second] == [1]
+    assert third == []
 
 
 def test_only_the_first_page_of_a_comparison_has_the_files(platform: Simulator) -> None:
-    first, second = (
-        get(platform, f"/compare/{COMMIT}...{NEWER}?per_page=1&page={page}") for page in (1, 2)
-    )
+    first = get(platform, f"/compare/{COMMIT}...{NEWER}?per_page=1&page=1")
+    second = get(platform, f"/compare/{COMMIT}...{NEWER}?per_page=1&page=2")
 
     assert (first.json()["status"], second.json()["status"]) == ("ahead", "ahead")
-    assert len(second.content) < 1024 < 1024**2 < len(first.content)
-    assert get(platform, f"/compare/{COMMIT}...{OLDER}").json()["status"] == "behind"
-    assert get(platform, f"/compare/main...{NEWER}").status_code == 404
-    assert (
-        get(platform, f"/compare/main...{NEWER}", repository="demo/replaced").json()["status"]
-        == "ahead"
-    )
+    assert len(second.content) < 1024
+    assert len(first.content) > 1024**2
+
+
+def test_a_comparison_says_which_commit_contains_the_other(platform: Simulator) -> None:
+    behind = get(platform, f"/compare/{COMMIT}...{OLDER}")
+    identical = get(platform, f"/compare/{COMMIT}...{COMMIT}")
+    unknown = get(platform, f"/compare/main...{NEWER}")
+    in_the_demo = get(platform, f"/compare/main...{NEWER}", repository="demo/replaced")
+
+    assert behind.json()["status"] == "behind"
+    assert identical.json()["status"] == "identical"
+    assert unknown.status_code == 404
+    assert in_the_demo.json()["status"] == "ahead"
 
 
 def test_another_token_or_address_is_refused_in_githubs_words(platform: Simulator) -> None:
-    assert (
-        get(platform, "/deployments", token="another").json()["message"] == "Bad credentials"
-    )  # not a secret
-    assert (
-        get(platform, "/deployments/7/statuses").json()["message"]
-        == get(platform, "/pulls").json()["message"]
-        == "Not Found"
-    )
+    other_token = get(platform, "/deployments", token="another")
+    other_deployment = get(platform, "/deployments/7/statuses")
+    other_address = get(platform, "/pulls")
+
+    assert other_token.json()["message"] == "Bad credentials"
+    assert other_deployment.json()["message"] == "Not Found"
+    assert other_address.json()["message"] == "Not Found"
 
 
 def test_the_demo_repositories_deploy_what_their_names_say(platform: Simulator) -> None:
