@@ -120,16 +120,30 @@ class TestRunnersFile:
             "failureReason": "internal-error",
         }
 
-    def test_a_denied_write_has_an_advice_of_its_own(
-        self, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        ("error", "is_denied", "reason"),
+        [
+            (PermissionError(13, "Denied"), True, "Denied"),
+            (OSError(28, "No space"), False, "No space"),
+            (OSError(), False, "OSError"),
+        ],
+        ids=repr,
+    )
+    def test_only_a_denied_write_has_an_advice_of_its_own(
+        self,
+        outputs: Outputs,
+        monkeypatch: pytest.MonkeyPatch,
+        error: OSError,
+        is_denied: bool,
+        reason: str,
     ) -> None:
-        monkeypatch.setattr(Path, "open", Mock(side_effect=PermissionError(13, "Denied")))
+        monkeypatch.setattr(Path, "open", Mock(side_effect=error))
 
         with pytest.raises(InternalError) as caught:
             outputs.check()
 
-        assert caught.value.cause == DENIED["cause"]
-        assert caught.value.remedy == DENIED["remedy"]
+        assert (caught.value.remedy == DENIED["remedy"]) == is_denied
+        assert caught.value.details == (f"The file that GITHUB_OUTPUT names: {reason}.",)
 
 
 def test_only_what_is_known_of_one_job_is_an_output(outputs: Outputs) -> None:
@@ -234,6 +248,17 @@ class TestFileForAShell:
         write(Outputs(None, Redactor(), env_file=env_file), export(failure=failure))
 
         assert (env_file.read_bytes() != b"an archive") == is_replaced
+
+    def test_a_denied_one_keeps_the_advice_about_the_path(
+        self, env_file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        denied = Mock(side_effect=PermissionError(13, "Denied"))
+        monkeypatch.setattr(module.tempfile, "TemporaryFile", denied)
+
+        with pytest.raises(InvalidInput) as caught:
+            Outputs(None, Redactor(), env_file=env_file).check()
+
+        assert caught.value.remedy != DENIED["remedy"]
 
     def test_it_belongs_to_the_owner_of_its_folder(
         self, env_file: Path, monkeypatch: pytest.MonkeyPatch
