@@ -32,7 +32,7 @@ class Facts:
     now: datetime
     monotonic: float
 
-    def table(self, job: Job, duration_seconds: float | None) -> str:
+    def table(self, job: Job, duration_seconds: float) -> str:
         """Return the table of the known facts. Empty if there are none."""
         rows = [
             *self._agent_rows(job),
@@ -52,7 +52,7 @@ class Facts:
         for name, key in (("Repository", "repository"), ("Branch", "ref"), ("Model", "model")):
             yield name, self.markup.literal(str(result[key] or ""))
 
-    def _job_rows(self, job: Job, duration_seconds: float | None) -> Iterator[_Row]:
+    def _job_rows(self, job: Job, duration_seconds: float) -> Iterator[_Row]:
         yield "Commit", commits_of(job)
         # the table's heading has a project without a domain, and a job without a site
         if job.domain is not None:
@@ -63,8 +63,7 @@ class Facts:
         yield "Status", self.markup.literal(job.status)
         if job.page_count is not None:
             yield "Pages", f"{job.page_count:,}"
-        if duration_seconds is not None:
-            yield "Duration", self._duration(job, duration_seconds)
+        yield "Duration", self._duration(job, duration_seconds)
 
     def _bundle_rows(self, job: Job) -> Iterator[_Row]:
         if job.link is not None and job.failure is None:

@@ -198,10 +198,7 @@ class SitesSummary:
             blocks += failure_paragraphs(job.failure, markup)
         if job.delivered.changes is not None:
             blocks.append(changes_section(job.delivered.changes, markup))
-        duration_seconds = None
-        if job.began_at is not None:
-            duration_seconds = job.duration_seconds(self.facts.monotonic)
-        blocks.append(self.facts.table(job, duration_seconds))
+        blocks.append(self.facts.table(job, job.duration_seconds(self.facts.monotonic)))
         # the row of a failed job has the hint
         if job.failure is None:
             blocks.append(self.facts.collecting_hint(job))

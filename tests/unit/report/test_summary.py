@@ -246,6 +246,7 @@ class TestSeveral:
         ((_, alert),) = alerts(read)
         assert "3 of 4 sites: no. For api.example.com: Request ID r-0." in alert
         assert text_of(read).count("What happened:") == 1
+        assert [row[-1] for row in tables(read)[0][1:4]] == ["rejected"] * 3
 
     def test_what_differs_in_one_failure_is_shown_of_the_first_site(self) -> None:
         first = failed("a.example", failure=Rejected("no", details=("a",)))
@@ -367,12 +368,19 @@ class TestSeveral:
         overview, *_ = tables(parsed(failed(), cancelled()))
 
         assert overview[0] == ["Site", "Result", "Bundle", "Time", "Link or failure"]
+        assert [row[3] for row in overview] == ["Time", "0:52", "2:52"]
 
     def test_a_failure_that_the_alert_explains_has_no_details_without_a_job(self) -> None:
         unknown = failed(job_id=None)
 
         assert [*parsed(unknown, unknown).iter("details")] == []
+        assert len([*parsed(unknown, failed(failure=TimedOut("x"))).iter("details")]) == 2
         assert len([*parsed(failed(), failed()).iter("details")]) == 2
+
+    def test_a_job_that_was_not_started_has_no_details(self) -> None:
+        (details,) = parsed(cancelled(began_at=None), good()).iter("details")
+
+        assert "docs.example.com" in text_of(details)
 
     def test_the_details_of_a_started_job_say_how_to_collect_it(self) -> None:
         read = parsed(good(link=None), good(failure=TimedOut("late")))
