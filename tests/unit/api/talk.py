@@ -9,14 +9,19 @@ import pytest
 from admin_api_simulator import Fault
 from admin_api_simulator.faults import Operation
 from docs_platform_action.api.admin_api import AdminApi
+from docs_platform_action.api.by_domain import ByDomain
+from docs_platform_action.api.calls import Answer, Call, ExportForm
+from docs_platform_action.api.resources import read_export_job
 from docs_platform_action.api.room import Room
 from docs_platform_action.errors import ActionError
-from docs_platform_action.http.api_client import ApiClient
+from docs_platform_action.http.api_client import ApiClient, ApiResponse
 from docs_platform_action.http.pacing import Pacer
+from docs_platform_action.http.transport import Request
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
+from docs_platform_action.models import ExportJob
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import RecordedEvents, http_client
+from tests.unit.fakes import BASE_URL, FakeTransport, RecordedEvents, http_client
 from tests.virtual_platform import API_URL, Sent, Trouble, VirtualPlatform
 from tests.virtual_time import BEGINNING, VirtualClock
 
@@ -28,6 +33,7 @@ AGENT: Final = "read_agent_job"
 DOMAIN: Final = "docs.example.com"
 EXPORT_ID: Final = "export-finished"
 RUNNING: Final = Fault(json={"status": "running"})
+BY_DOMAIN: Final = ByDomain()
 
 Step = Trouble | Callable[[Sent], Trouble]
 
@@ -121,3 +127,39 @@ def failed(operation: Operation, *, after_success: bool = False, **fault: Any) -
     if after_success:
         talk.call(READ)
     return talk.failure(operation)
+
+
+def answer_of(
+    status: int,
+    body: object = None,
+    *,
+    job: Job | None = None,
+    form: ExportForm | None = BY_DOMAIN,
+    method: str = "GET",
+    is_start: bool = False,
+    is_web_page: bool = False,
+    has_answered: bool = False,
+    base_url: str = BASE_URL,
+    temporary_until: Mapping[int, float] | None = None,
+) -> Answer[ExportJob]:
+    """Return an answer to a call, which reads an export job."""
+    call = Call(
+        job=job or job_for(START if is_start else READ),
+        action="read exports",
+        request=Request(method=method, url="/jobs"),
+        read=read_export_job,
+        form=form,
+        is_start=is_start,
+        temporary_until=temporary_until or {},
+    )
+    response = ApiResponse(
+        status=status,
+        headers={},
+        body=body,
+        description="text/plain, 7 bytes",
+        is_web_page=is_web_page,
+        retry_after_seconds=None,
+        request_id=None,
+    )
+    client = ApiClient(http_client(FakeTransport()), base_url=base_url, key=ADMIN_KEY)
+    return Answer(call=call, response=response, client=client, has_answered=has_answered)

@@ -1,15 +1,12 @@
 """What a response of the API means: a result, an error that no retry can fix, or a retry."""
 
 import math
-from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from admin_api_simulator import Fault
 from docs_platform_action.api.answers import result_of
-from docs_platform_action.api.by_domain import ByDomain
-from docs_platform_action.api.calls import Answer, Call
-from docs_platform_action.api.resources import read_export_job
 from docs_platform_action.errors import (
     ECHOED_KEY,
     IN_FRONT,
@@ -24,53 +21,21 @@ from docs_platform_action.errors import (
     NotFound,
     Rejected,
 )
-from docs_platform_action.http.api_client import ApiClient, ApiResponse
 from docs_platform_action.http.retry import TransientError
-from docs_platform_action.http.transport import Request
 from docs_platform_action.job import Job
 from docs_platform_action.models import ExportJob
 from tests.keys import ADMIN_KEY
-from tests.unit.api.talk import EXPORT_ID, READ, Talk, collected_job, export_job
-from tests.unit.fakes import BASE_URL, FakeTransport, http_client
+from tests.unit.api.talk import EXPORT_ID, READ, Talk, answer_of, collected_job
+from tests.unit.fakes import BASE_URL
 from tests.virtual_time import BEGINNING
 
 NOW = 5.0
 RUNNING = {"status": "running"}
 
 
-def result(
-    status: int,
-    body: object = None,
-    *,
-    method: str = "GET",
-    is_start: bool = False,
-    is_web_page: bool = False,
-    has_answered: bool = False,
-    base_url: str = BASE_URL,
-    temporary_until: Mapping[int, float] | None = None,
-) -> ExportJob:
+def result(status: int, body: object = None, **options: Any) -> ExportJob:
     """Return the result of a call that got a response, or raise what the response means."""
-    call = Call(
-        job=export_job() if is_start else collected_job(),
-        action="read exports",
-        request=Request(method=method, url="/jobs"),
-        read=read_export_job,
-        form=ByDomain(),
-        is_start=is_start,
-        temporary_until=temporary_until or {},
-    )
-    response = ApiResponse(
-        status=status,
-        headers={},
-        body=body,
-        description="text/plain, 7 bytes",
-        is_web_page=is_web_page,
-        retry_after_seconds=None,
-        request_id=None,
-    )
-    client = ApiClient(http_client(FakeTransport()), base_url=base_url, key=ADMIN_KEY)
-    answer = Answer(call=call, response=response, client=client, has_answered=has_answered)
-    return result_of(answer, NOW)
+    return result_of(answer_of(status, body, **options), NOW)
 
 
 @pytest.mark.parametrize("status", [200, 202, 299])

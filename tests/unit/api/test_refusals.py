@@ -1,22 +1,129 @@
 """Whom a refusal blames: `base-url`, the key, a name in the request, or what stands in front."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from admin_api_simulator.faults import Operation
-from docs_platform_action.api.refusals import reports_missing_endpoint
-from docs_platform_action.errors import ActionError, NotFound
-from tests.unit.api.talk import AGENT, READ, START, failed
+from docs_platform_action.api.by_project import ByProject
+from docs_platform_action.api.calls import ExportForm
+from docs_platform_action.api.refusals import final_error, reports_missing_endpoint
+from docs_platform_action.errors import (
+    ActionError,
+    Forbidden,
+    ForbiddenSite,
+    NotFound,
+    Rejected,
+    Unauthorized,
+    UnauthorizedSite,
+)
+from docs_platform_action.job import Job
+from docs_platform_action.models import ExportJob
+from tests.unit.api.talk import AGENT, BY_DOMAIN, READ, START, agent_job, answer_of, failed
 
-PAGE: dict[str, Any] = {
+PAGE: Final[dict[str, Any]] = {
     "body": "<!doctype html><title>Log in</title>",
     "headers": {"Content-Type": "text/html"},
 }
 
 
+BY_PROJECT: Final = ByProject()
+
+
 def text_of(error: ActionError) -> str:
     return "\n".join([error.summary, *error.details, error.cause, error.remedy])
+
+
+@pytest.mark.parametrize(
+    ("form", "is_start", "status", "kind"),
+    [
+        (BY_DOMAIN, True, 401, Unauthorized),
+        (BY_PROJECT, True, 401, UnauthorizedSite),
+        (BY_DOMAIN, True, 403, Forbidden),
+        (BY_PROJECT, True, 403, ForbiddenSite),
+        (BY_PROJECT, True, 404, NotFound),
+        (BY_PROJECT, True, 422, Rejected),
+        (BY_PROJECT, False, 401, Unauthorized),
+        (BY_PROJECT, False, 403, Forbidden),
+        (BY_PROJECT, False, 404, NotFound),
+        (BY_PROJECT, False, 422, Rejected),
+        (None, False, 403, Forbidden),
+    ],
+)
+def test_a_refusal_of_a_start_by_project_may_be_about_the_site_alone(
+    form: ExportForm | None, is_start: bool, status: int, kind: type[ActionError]
+) -> None:
+    answer = answer_of(status, {"error": "no"}, form=form, is_start=is_start)
+
+    assert type(final_error(answer)) is kind
+
+
+@pytest.mark.parametrize(
+    ("method", "is_start", "scope"),
+    [("GET", False, "read"), ("POST", False, "write"), ("POST", True, "write")],
+)
+def test_a_403_names_the_scope_that_the_request_needs(
+    method: str, is_start: bool, scope: str
+) -> None:
+    answer = answer_of(403, {"error": "no"}, method=method, is_start=is_start)
+
+    assert f"the scope `{scope}`" in final_error(answer).cause
+
+
+COLLECTED: Final = Job(mode="collect", job_id="se_1")
+COLLECTED_BY_PROJECT: Final = Job(mode="collect", project_id="docs", job_id="se_1")
+COMPLETED: Final = Job(mode="collect", job_id="se_1", reading=ExportJob(status="completed"))
+
+
+@pytest.mark.parametrize(
+    ("job", "form", "has_answered", "summary"),
+    [
+        (COLLECTED, BY_DOMAIN, False, "the platform does not know the job (404)"),
+        (
+            COLLECTED_BY_PROJECT,
+            BY_PROJECT,
+            False,
+            "the platform does not know the job or the project (404)",
+        ),
+        (agent_job(), None, False, "the platform does not know the job or the project (404)"),
+        (COLLECTED, BY_DOMAIN, True, "the platform no longer knows the job se_1 (404)"),
+        (COMPLETED, BY_DOMAIN, True, "the completed export se_1 was deleted (404)"),
+    ],
+)
+def test_a_job_is_unknown_or_was_lost_or_deleted(
+    job: Job, form: ExportForm | None, has_answered: bool, summary: str
+) -> None:
+    answer = answer_of(404, {"error": "no"}, job=job, form=form, has_answered=has_answered)
+
+    assert final_error(answer).summary == summary
+
+
+@pytest.mark.parametrize("has_answered", [True, False])
+def test_an_unknown_site_suggests_the_other_form_before_a_successful_response(
+    has_answered: bool,
+) -> None:
+    answer = answer_of(404, {"error": "no"}, is_start=True, has_answered=has_answered)
+
+    assert ("set `project-id`" in final_error(answer).remedy) == (not has_answered)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "form", "blames_base_url", "suggests_other_form"),
+    [
+        ("https://api.example.com", BY_DOMAIN, False, True),
+        ("https://api.example.com/v1", BY_DOMAIN, True, True),
+        ("https://api.example.com", None, True, False),
+        ("https://api.example.com/v1", None, True, False),
+    ],
+)
+def test_a_missing_endpoint_may_be_the_other_form_unless_base_url_is_certainly_wrong(
+    base_url: str, form: ExportForm | None, blames_base_url: bool, suggests_other_form: bool
+) -> None:
+    error = final_error(answer_of(404, base_url=base_url, form=form))
+
+    assert error.summary.startswith("`base-url` is probably wrong") == blames_base_url
+    assert ("set `project-id`" in error.remedy) == suggests_other_form
+    assert ("Remove `/v1`" in error.remedy) == base_url.endswith("/v1")
 
 
 @pytest.mark.parametrize(
