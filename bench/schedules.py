@@ -21,7 +21,7 @@ from bench.common import exit_without, options_of, table, write_section
 from docs_platform_action.context import Context
 from docs_platform_action.inputs.settings import Mode, WaitSettings
 from docs_platform_action.job import Job
-from docs_platform_action.jobs.polling import poll
+from docs_platform_action.jobs.polling import poll_export
 from docs_platform_action.models import ExportJob
 from tests.virtual_time import VirtualClock
 
@@ -123,7 +123,7 @@ def polls_of_the_action(seconds: float, shape: Shape) -> list[float]:
     """
     platform = Platform(seconds, shape)
     job = Job(mode=Mode.EXPORT, job_id="se_1", started_at=platform.clock.monotonic())
-    poll(job, SETTINGS, platform.context)
+    poll_export(job, SETTINGS, platform.context)
     return platform.polled_at
 
 

@@ -89,26 +89,32 @@ class Room:
                 pauses = self._busy_pauses.get(job, 0) + 1
                 self._busy_pauses[job] = pauses
                 self._busy_until[job] = now + pause_seconds(pauses, refusal.retry_after_seconds)
-            self._record(job, refusal, now)
+            wait = self._wait_after(job, refusal, now)
+            job.room = wait
             job.start_phase(ROOM, now)
-            self._waiting.add(job)
             if began_at >= self._until(job):
-                self._end_wait(job)
+                job.room = replace(wait, is_over=True)
+                self._waiting.discard(job)
+            else:
+                self._waiting.add(job)
             self._update_waits()
 
-    def outlasts(self, job: Job, refusal: NoRoom) -> bool:
-        """Return whether a limit has outlasted the time of a job that it held back.
+    def end_outlasted(self, job: Job, refusal: NoRoom) -> RoomWait | None:
+        """Return the wait of a job, if a limit that holds it back has outlasted its time.
 
-        Then the last attempt of another job counts as its own, and is recorded in it.
+        Then the last attempt of another job counts as its own, and the wait is over.
         """
         with self._lock:
             now = self._clock.monotonic()
             if job in self._busy_until or self._until(job) > now:
-                return False
-            if job.room is None:
-                self._record(job, refusal, now, count=0)
-            self._end_wait(job)
-            return True
+                return None
+            wait = job.room
+            if wait is None:
+                wait = RoomWait(refusal=refusal, refusals=0, since=self._limited_since)
+            wait = replace(wait, is_over=True)
+            job.room = wait
+            self._waiting.discard(job)
+            return wait
 
     def _limit(self, refusal: NoRoom, now: float) -> None:
         """Hold back all starts. Of refusals that arrive together, one lengthens the pause."""
@@ -120,19 +126,15 @@ class Room:
         self._limited_at = now
         self._limited_until = max(self._limited_until, now + pause)
 
-    def _record(self, job: Job, refusal: NoRoom, now: float, *, count: int = 1) -> None:
+    def _wait_after(self, job: Job, refusal: NoRoom, now: float) -> RoomWait:
+        """Return a job's wait with one more refusal."""
+        if job.room is not None:
+            refusals = job.room.refusals + 1
+            return RoomWait(refusal=refusal, refusals=refusals, since=job.room.since)
         since = now
         if refusal.status == NoRoom.LIMIT:
             since = self._limited_since  # it may have been held back since then
-        if job.room is not None:
-            since = job.room.since
-            count += job.room.refusals
-        job.room = RoomWait(refusal=refusal, refusals=count, since=since)
-
-    def _end_wait(self, job: Job) -> None:
-        self._waiting.discard(job)
-        if job.room is not None:
-            job.room = replace(job.room, is_over=True)
+        return RoomWait(refusal=refusal, refusals=1, since=since)
 
     def _update_waits(self) -> None:
         for job in self._waiting:

@@ -170,11 +170,11 @@ class ExportRunner(Runner):
         if not is_limit:
             self._has_accepted_key = True
         if job.room is not None and job.room.is_over:
-            over = [job]
+            over = {job: job.room}
             if is_limit:
-                over += self._queue.take_outlasted(refusal)
-            for ended in over:
-                self._end(ended, room_failure(ended, self._context.clock.monotonic()))
+                over |= self._queue.take_outlasted(refusal)
+            for ended, wait in over.items():
+                self._end(ended, room_failure(ended, wait, self._context.clock.monotonic()))
             return
         self._context.events.waiting_for_room(job, refusal)
         if is_limit:

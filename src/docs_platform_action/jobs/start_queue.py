@@ -4,13 +4,13 @@ A job that waits is in the queue, so it takes no place of `max-parallel`.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ..api.room import ANSWER_CHECK_SECONDS, Room
 from ..clock import Clock
 from ..errors import IN_FRONT, NO_STARTS, NoRoom, Rejected, Unavailable
-from ..job import Job
+from ..job import Job, RoomWait
 from ..text import format_clock
 
 CHECK_SECONDS: Final = 10.0  # how often to look for jobs that were put back in the meantime
@@ -44,12 +44,13 @@ class StartQueue:
             with self._lock:
                 if not self._jobs:
                     return None
-                job = next(filter(self._room.begin, self._due_jobs()), None)
-                if job is not None:
-                    self._jobs.remove(job)
-                    return job
-                pause = min(map(self._room.next_at, self._jobs)) - self._clock.monotonic()
-            self._clock.sleep(min(max(pause, ANSWER_CHECK_SECONDS), CHECK_SECONDS))
+                for job in self._due_jobs():
+                    if self._room.begin(job):
+                        self._jobs.remove(job)
+                        return job
+                next_at = min(self._room.next_at(job) for job in self._jobs)
+            pause = max(next_at - self._clock.monotonic(), ANSWER_CHECK_SECONDS)
+            self._clock.sleep(min(pause, CHECK_SECONDS))
 
     def put_back(self, job: Job) -> None:
         """Put a job back whose start was not sent, or was refused."""
@@ -65,10 +66,17 @@ class StartQueue:
             self._limited.add(job)
         self.put_back(job)
 
-    def take_outlasted(self, refusal: NoRoom) -> Sequence[Job]:
-        """Remove the jobs whose time is up with the last attempt of another one."""
+    def take_outlasted(self, refusal: NoRoom) -> Mapping[Job, RoomWait]:
+        """Remove the jobs whose time is up with the last attempt of another one.
+
+        Return them with their waits, which are over.
+        """
         with self._lock:
-            taken = [job for job in self._jobs if self._room.outlasts(job, refusal)]
+            taken = {}
+            for job in self._jobs:
+                wait = self._room.end_outlasted(job, refusal)
+                if wait is not None:
+                    taken[job] = wait
             self._jobs = [job for job in self._jobs if job not in taken]
             return taken
 
@@ -86,18 +94,18 @@ class StartQueue:
         return sorted(due, key=self._limited.__contains__)
 
 
-def room_failure(job: Job, now: float) -> Rejected | Unavailable:
+def room_failure(job: Job, wait: RoomWait, now: float) -> Rejected | Unavailable:
     """Return the failure of a job whose start was still refused at the end of `start-timeout`."""
-    room = job.room
-    assert room is not None  # noqa: S101  # for the type checker: its start was refused
-    refusal = room.refusal
-    waited = f"It had waited for room for {format_clock(now - room.since)}."
+    refusal = wait.refusal
+    waited = f"It had waited for room for {format_clock(now - wait.since)}."
     details = [*refusal.details, waited]
     if refusal.status == NoRoom.LIMIT:
+        if refusal.asked_pause:
+            details.append(refusal.asked_pause)
         advice = IN_FRONT if refusal.is_web_page else NO_STARTS
         return Unavailable(
             "the platform allows no more starts (429)",
-            details=tuple(filter(None, (*details, refusal.asked_pause))),
+            details=tuple(details),
             request_id=refusal.request_id,
             **advice,
         )
@@ -108,10 +116,12 @@ def room_failure(job: Job, now: float) -> Rejected | Unavailable:
     if refusal.own_site is not None:
         cause = f"This run exports the same deployment for {refusal.own_site}."
         remedy = "Export each deployment once."
+    if job.how_to_collect_other:
+        remedy += f" {job.how_to_collect_other}"
     return Rejected(
         "another export of the site is still running (409)",
         details=tuple(details),
         cause=cause,
-        remedy=" ".join(filter(None, (remedy, job.how_to_collect_other))),
+        remedy=remedy,
         request_id=refusal.request_id,
     )

@@ -35,9 +35,14 @@ class Queue:
         job = self.job(site)
         self.room.refuse(job, refusal)
         if self.wait_of(site).is_over:
-            outlasted = self.queue.take_outlasted(refusal) if refusal is LIMIT else []
-            return [over.domain for over in (job, *outlasted)]
-        (self.queue.put_behind if refusal.status == 429 else self.queue.put_back)(job)
+            over = [job]
+            if refusal is LIMIT:
+                over += self.queue.take_outlasted(refusal)
+            return [ended.domain for ended in over]
+        if refusal.status == 429:
+            self.queue.put_behind(job)
+        else:
+            self.queue.put_back(job)
         return []
 
     def accept(self, site: str) -> None:
@@ -274,7 +279,9 @@ def test_the_failure_at_the_end_says_what_to_do(
     queue.take()
     queue.refuse("a", refusal)
 
-    failure = room_failure(queue.job("a"), queue.clock.monotonic() + 4500)
+    now = queue.clock.monotonic() + 4500
+    failure = room_failure(queue.job("a"), queue.wait_of("a"), now)
 
-    assert (type(failure), words in failure.remedy) == (kind, True)
+    assert type(failure) is kind
+    assert words in failure.remedy
     assert any("1:15:00" in detail for detail in failure.details)
