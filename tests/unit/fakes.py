@@ -123,6 +123,7 @@ def context(
     api: Any = None,
     client: Any = None,
     outputs: Outputs | None = None,
+    github: Any = None,
 ) -> PlatformContext:
     """Return the context of a run with the parts that a test needs."""
     return PlatformContext(
@@ -131,4 +132,5 @@ def context(
         api=api,
         outputs=outputs or Outputs(None, Redactor()),
         events=events,
+        github=github,
     )

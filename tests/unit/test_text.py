@@ -103,6 +103,7 @@ class TestNumbers:
             (1024, "1.0 KiB"),
             (1023.94 * 1024, "1023.9 KiB"),
             (1023.96 * 1024, "1.0 MiB"),
+            (3 * 1024**4, "3.0 TiB"),
         ],
     )
     def test_sizes(self, count: float, shown: str) -> None:
