@@ -300,7 +300,7 @@ class AdminApi:
         self.is_host_known = True
         milliseconds = self._milliseconds_since(began)
         answer = Answer(
-            call=call, response=response, client=self.client, has_answered=self.has_answered
+            call=call, response=response, client=self.client, is_api_known=self.has_answered
         )
         try:
             result = result_of(answer, self.clock.monotonic())

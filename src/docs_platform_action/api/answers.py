@@ -20,7 +20,7 @@ from ..errors import (
 from ..http.faults import format_status
 from ..http.retry import TransientError
 from .calls import Answer
-from .refusals import final_error, is_wrong_base_url, web_page_instead_of_api
+from .refusals import final_error, is_other_server, web_page_instead_of_api
 from .resources import read_job_id
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ def result_of(answer: Answer[T], now: float) -> T:
         raise _no_room(answer)
     if not is_temporary:
         raise final_error(answer)
-    if answer.extra_version is not None and is_wrong_base_url(answer):
+    if answer.extra_version is not None and is_other_server(answer):
         raise final_error(answer)  # waiting does not correct the address
     raise _temporary_error(answer, retry_until)
 
@@ -65,7 +65,7 @@ def _retry_until(answer: Answer[T]) -> float:
     call = answer.call
     if answer.is_intercepted:
         # what stands in front of an API that has answered before may let a later request pass
-        may_pass = answer.has_answered and not call.is_start
+        may_pass = answer.is_api_known and not call.is_start
         return math.inf if may_pass else -math.inf
     if answer.status in call.temporary_until:
         return call.temporary_until[answer.status]
@@ -146,7 +146,7 @@ def _read_result(answer: Answer[T]) -> T:
 
 
 def _not_an_object(answer: Answer[T]) -> ActionError | TransientError:
-    if answer.response.is_web_page and not answer.has_answered:
+    if answer.response.is_web_page and not answer.is_api_known:
         return web_page_instead_of_api(answer)
     problem = f"the response is not a JSON object ({answer.response.description})"
     return TransientError(_returned(answer, problem), advice=_advice_about_content(answer))
@@ -181,7 +181,7 @@ def _returned(answer: Answer[T], problem: str) -> str:
 
 
 def _advice_about_content(answer: Answer[T]) -> Advice:
-    return IN_FRONT if answer.has_answered else NOT_THE_API
+    return IN_FRONT if answer.is_api_known else NOT_THE_API
 
 
 def _bad_response(answer: Answer[T], details: list[str], advice: Advice) -> BadResponse:

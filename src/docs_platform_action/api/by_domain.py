@@ -25,8 +25,8 @@ class ByDomain:
     """The form that names a domain."""
 
     resource = "domain"
-    other_cause = "The platform exports projects, not domains"
-    other_form = "If your platform exports projects, set `project-id`"
+    cause_if_other_form = "The platform exports projects, not domains"
+    remedy_if_other_form = "If your platform exports projects, set `project-id`"
     not_enabled: Sequence[str] = (
         "the organization has no Enterprise plan",
         "static export is not enabled",

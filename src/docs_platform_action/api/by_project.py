@@ -20,8 +20,8 @@ class ByProject:
     """The form that names a project."""
 
     resource = "project"
-    other_cause = "The platform exports domains, not projects"
-    other_form = "If your platform exports domains, set `domain` and remove `project-id`"
+    cause_if_other_form = "The platform exports domains, not projects"
+    remedy_if_other_form = "If your platform exports domains, set `domain` and remove `project-id`"
     not_enabled: Sequence[str] = (
         "static export is not enabled for this deployment",
         "the deployment asks its readers to sign in",

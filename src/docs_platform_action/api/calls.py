@@ -48,7 +48,7 @@ class Answer(Generic[T]):
     call: Call[T]
     response: ApiResponse
     client: ApiClient
-    has_answered: bool  # with success, earlier in this run: then `base-url` is right
+    is_api_known: bool  # by an earlier success: then `base-url` is right
 
     @property
     def status(self) -> int:
@@ -92,8 +92,8 @@ class ExportForm(Protocol):
     """A form of the export API: its requests, its responses, and what its refusals mean."""
 
     resource: str  # what a start names
-    other_cause: str  # a sentence without its full stop: the platform has the other form
-    other_form: str  # what to do then
+    cause_if_other_form: str  # a sentence without its full stop: the platform has the other form
+    remedy_if_other_form: str  # what to do then
     not_enabled: Sequence[str]  # clauses: why a 403 to a start may be about the site
     is_refusal_about_all_sites: bool  # whether a 401 or 403 to a start counts as that
     unknown_site: Advice  # 404 to a start

@@ -49,7 +49,7 @@ def final_error(answer: Answer[T]) -> ActionError:
     form = answer.call.form
     if answer.status < 400:
         return _redirected(answer)
-    if is_wrong_base_url(answer):
+    if is_other_server(answer):
         return _missing_endpoint(answer)
     if answer.response.is_web_page:
         return _web_page(answer)
@@ -110,7 +110,7 @@ def _web_page(answer: Answer[T]) -> ActionError:
 
 
 def _advice_in_front(answer: Answer[T]) -> Advice:
-    return IN_FRONT if answer.has_answered else WRONG_ADDRESS
+    return IN_FRONT if answer.is_api_known else WRONG_ADDRESS
 
 
 def _forbidden_start(answer: Answer[T], form: ExportForm) -> Forbidden:
@@ -140,8 +140,8 @@ def _key_lacks(scope: str) -> str:
 
 def _unknown_site(answer: Answer[T], form: ExportForm) -> NotFound:
     remedy = form.unknown_site["remedy"]
-    if not answer.has_answered:
-        remedy = f"{remedy} {form.other_form}."
+    if not answer.is_api_known:
+        remedy = f"{remedy} {form.remedy_if_other_form}."
     return NotFound(
         f"the platform does not know the {form.resource} (404)",
         details=answer.quotes,
@@ -156,7 +156,7 @@ def _unknown_job(answer: Answer[T]) -> NotFound:
     if job.has_ended:
         summary = f"the completed export {job.job_id} was deleted (404)"
         return NotFound(summary, details=answer.quotes, cause="", remedy="Export again.")
-    if answer.has_answered:
+    if answer.is_api_known:
         return NotFound(
             f"the platform no longer knows the job {job.job_id} (404)",
             details=answer.quotes,
@@ -176,20 +176,20 @@ def _unknown_job(answer: Answer[T]) -> NotFound:
     )
 
 
-def is_wrong_base_url(answer: Answer[T]) -> bool:
+def is_other_server(answer: Answer[T]) -> bool:
     """Return whether a 404 or 405 is that of a server which is not the API."""
-    if answer.status not in {404, 405} or answer.has_answered:
+    if answer.status not in {404, 405} or answer.is_api_known:
         return False
-    has_extra_version = answer.extra_version is not None
-    return reports_missing_endpoint(answer.response.body, bare_status_counts=has_extra_version)
+    trusts_bare_status = answer.extra_version is not None
+    return reports_missing_endpoint(answer.response.body, trusts_bare_status=trusts_bare_status)
 
 
-def reports_missing_endpoint(body: object, *, bare_status_counts: bool = False) -> bool:
+def reports_missing_endpoint(body: object, *, trusts_bare_status: bool = False) -> bool:
     """Return whether a 404 or 405 is about the endpoint, not about a name in the request.
 
     The API's error is an object with the string `error`. Other texts and fields are those of
-    common frameworks and gateways. If the API's error only repeats the status, it may be about the
-    name, unless a `bare_status_counts`.
+    common frameworks and gateways. An error of the API that says no more than "not found" may be
+    about a name, so it counts only with `trusts_bare_status`.
     """
     if not isinstance(body, dict):
         return True
@@ -198,12 +198,16 @@ def reports_missing_endpoint(body: object, *, bare_status_counts: bool = False) 
         return False
     if any(_MISSING_ENDPOINT.search(text) for text in texts):
         return True
-    error = body.get("error")
-    has_error_text = isinstance(error, str) and error.strip() != ""
-    is_api_error = has_error_text and "path" not in body
-    if is_api_error and not bare_status_counts:
+    if _is_error_of_api(body) and not trusts_bare_status:
         return False
     return all(_NOT_FOUND.fullmatch(text) for text in texts)
+
+
+def _is_error_of_api(body: Mapping[str, object]) -> bool:
+    """Return whether an object has the form of the API's errors. Frameworks add a `path`."""
+    error = body.get("error")
+    has_text = isinstance(error, str) and error.strip() != ""
+    return has_text and "path" not in body
 
 
 def _missing_endpoint(answer: Answer[T]) -> ActionError:
@@ -211,7 +215,7 @@ def _missing_endpoint(answer: Answer[T]) -> ActionError:
     remedy = "Look up the API address in the platform documentation."
     if version is not None:
         remedy = f"Remove `{version}` from `base-url`: the action adds it."
-    return _wrong_base_url(
+    return _not_the_api(
         answer,
         _KINDS.get(answer.status, Rejected),
         f"the server at {answer.client.base_url} has no such endpoint ({answer.status})",
@@ -222,7 +226,7 @@ def _missing_endpoint(answer: Answer[T]) -> ActionError:
 
 def web_page_instead_of_api(answer: Answer[T]) -> ActionError:
     """Return the error for a web page with a status of success, before any answer of the API."""
-    return _wrong_base_url(
+    return _not_the_api(
         answer,
         BadResponse,
         "the server returned a web page, not the API's JSON",
@@ -231,26 +235,35 @@ def web_page_instead_of_api(answer: Answer[T]) -> ActionError:
     )
 
 
-def _wrong_base_url(
-    answer: Answer[T], kind: type[ActionError], reason: str, *, cause: str, remedy: str
+def _not_the_api(
+    answer: Answer[T],
+    kind: type[ActionError],
+    fact: str,
+    *,
+    cause: str,
+    remedy: str,
 ) -> ActionError:
-    """Return the error for an answer that is not the API's.
+    """Return the error for an answer of a server that is not the API at this address.
 
     `base-url` is wrong, or the platform has the other form of the export API.
     """
-    summary = f"`base-url` is probably wrong: {reason}"
     form = answer.call.form
-    if form is not None and answer.extra_version is not None:
-        remedy = f"{remedy} {form.other_form}."
-    elif form is not None:
-        summary = reason
-        cause = f"{form.other_cause}. Or `base-url` is not the API's address."
-        remedy = f"{form.other_form}. Otherwise, {remedy[:1].lower()}{remedy[1:]}"
-    description = answer.response.description
-    not_json = f"The response is not the API's JSON ({description})."
+    has_extra_version = answer.extra_version is not None
+    if form is None:
+        summary = f"`base-url` is probably wrong: {fact}"
+    elif has_extra_version:
+        summary = f"`base-url` is probably wrong: {fact}"
+        remedy = f"{remedy} {form.remedy_if_other_form}."
+    else:
+        summary = fact
+        cause = f"{form.cause_if_other_form}. Or `base-url` is not the API's address."
+        otherwise = f"{remedy[:1].lower()}{remedy[1:]}"
+        remedy = f"{form.remedy_if_other_form}. Otherwise, {otherwise}"
+    not_json = f"The response is not the API's JSON ({answer.response.description})."
+    sent_to = f"The request went to {answer.client.base_url}{answer.call.request.url}."
     return kind(
         summary,
         details=answer.quotes or (not_json,),
         cause=cause,
-        remedy=f"{remedy} The request went to {answer.client.base_url}{answer.call.request.url}.",
+        remedy=f"{remedy} {sent_to}",
     )

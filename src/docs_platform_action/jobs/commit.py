@@ -47,12 +47,12 @@ def wait_for_commit(
     unreadable_since: float | None = None
     job.start_phase(DEPLOYMENT, clock.monotonic())
     while True:
-        is_last = clock.monotonic() >= deadline
+        is_last_attempt = clock.monotonic() >= deadline
         pause = READ_SECONDS
         try:
-            not_served = _check(job, github, context, deadline)
+            not_served = _why_not_served(job, github, context, deadline)
         except GitHubUnavailable as error:
-            if is_last:
+            if is_last_attempt:
                 raise _unreadable_error(error, timeout_seconds) from error
             pause = max(pause, error.retry_after_seconds)
             if unreadable_since is None:
@@ -66,18 +66,22 @@ def wait_for_commit(
             if not_served is None:
                 job.end_phase(clock.monotonic())
                 return
-            if is_last:
+            if is_last_attempt:
                 raise _not_served_error(github, not_served, timeout_seconds)
         clock.sleep(min(pause, deadline - clock.monotonic()))
 
 
 def note_later_commit(job: Job, context: PlatformContext) -> None:
-    """Record in the job which other commit was deployed during the export: it may hold that."""
+    """Record in the job which other commit was deployed during the export.
+
+    The bundle may contain either one.
+    """
     if context.github is None or job.deployed is None:
         return
     with contextlib.suppress(NotDeployed):  # no more than a remark depends on it
-        github = copy.copy(context.github)
-        live = _live(github.read(job, deadline=context.clock.monotonic()))
+        github = copy.copy(context.github)  # another thread may be using it
+        now = context.clock.monotonic()  # as the deadline: there is one attempt
+        live = _live(github.read(job, deadline=now))
         if live is None or live.commit == job.deployed.commit:
             return
         job.deployed_later = live
@@ -86,15 +90,16 @@ def note_later_commit(job: Job, context: PlatformContext) -> None:
         context.events.noted(job, text, is_live=True)
 
 
-def _check(
+def _why_not_served(
     job: Job,
     github: Deployments,
     context: PlatformContext,
     deadline: float,
 ) -> _NotServed | None:
-    """Record in the job what is deployed, if that contains the commit.
+    """Return why the platform does not serve the commit yet.
 
-    Raises `NotDeployed` if the commit's own deployment has failed and no newer one is under way.
+    Return `None` if it does, and record its deployment in the job. Raises `NotDeployed` if the
+    commit's own deployment has failed and no newer one is under way.
     """
     name = github.commit[:7]
     deployments = github.read(job, deadline=deadline)
@@ -108,30 +113,57 @@ def _check(
         return None
     own = _own(deployments, github.commit)
     pending = _newest_pending(deployments)
-    if own is not None and own.state in Deployment.FAILED and _is_last(own, pending, deployments):
-        raise _failed_error(own, live)
+    if own is not None and own.state in Deployment.FAILED:
+        is_superseded = pending is not None and _is_newer(pending, own, deployments)
+        if not is_superseded:
+            raise _failed_error(own, live)
     if deployments:
         fact = _describe(name, live, own, pending)
     else:
         fact = _describe_others(job, github, deadline)
     context.events.noted(job, fact, is_live=True)
     if pending is not None:
-        cause = "The platform's build takes longer than `commit-timeout`, or is stuck."
-        page = pending.link or github.page
-        remedy = f"Check it at {page}. If it is only slow, raise `commit-timeout`."
-    elif not deployments:
-        app = "its GitHub App is not installed"
-        cause = f"{_UNCHANGED}; {app}; or the creator or environment is mistyped."
-        inputs = "`deployment-creator` and `deployment-environment`"
-        remedy = f"Compare {inputs} with {github.page}, and {_PATHS}."
-    elif live is None:
-        inactive = "GitHub marks deployments as inactive"
-        cause = f"{inactive} when a job whose `environment` has the same name succeeds."
-        remedy = f"Give that job another environment. The deployments are listed at {github.page}."
-    else:
-        cause = f"{_UNCHANGED}, or an older commit was deployed again."
-        remedy = f"In the first case, {_PATHS}. The deployments are listed at {github.page}."
-    return _NotServed(fact=fact, cause=cause, remedy=remedy)
+        return _pending_reason(fact, pending.link or github.page)
+    if not deployments:
+        return _no_deployment_reason(fact, github.page)
+    if live is None:
+        return _inactive_reason(fact, github.page)
+    return _older_reason(fact, github.page)
+
+
+def _pending_reason(fact: str, page: str) -> _NotServed:
+    return _NotServed(
+        fact=fact,
+        cause="The platform's build takes longer than `commit-timeout`, or is stuck.",
+        remedy=f"Check it at {page}. If it is only slow, raise `commit-timeout`.",
+    )
+
+
+def _no_deployment_reason(fact: str, page: str) -> _NotServed:
+    app = "its GitHub App is not installed"
+    inputs = "`deployment-creator` and `deployment-environment`"
+    return _NotServed(
+        fact=fact,
+        cause=f"{_UNCHANGED}; {app}; or the creator or environment is mistyped.",
+        remedy=f"Compare {inputs} with {page}, and {_PATHS}.",
+    )
+
+
+def _inactive_reason(fact: str, page: str) -> _NotServed:
+    inactive = "GitHub marks deployments as inactive"
+    return _NotServed(
+        fact=fact,
+        cause=f"{inactive} when a job whose `environment` has the same name succeeds.",
+        remedy=f"Give that job another environment. The deployments are listed at {page}.",
+    )
+
+
+def _older_reason(fact: str, page: str) -> _NotServed:
+    return _NotServed(
+        fact=fact,
+        cause=f"{_UNCHANGED}, or an older commit was deployed again.",
+        remedy=f"In the first case, {_PATHS}. The deployments are listed at {page}.",
+    )
 
 
 def _live(deployments: Sequence[Deployment]) -> Deployment | None:
@@ -160,13 +192,9 @@ def _newest_pending(deployments: Sequence[Deployment]) -> Deployment | None:
     return None
 
 
-def _is_last(
-    own: Deployment,
-    pending: Deployment | None,
-    deployments: Sequence[Deployment],
-) -> bool:
-    """Return whether no deployment that may still succeed is newer than a commit's own."""
-    return pending is None or deployments.index(own) < deployments.index(pending)
+def _is_newer(one: Deployment, other: Deployment, deployments: Sequence[Deployment]) -> bool:
+    """Return whether one deployment is newer than another, by the list with the newest first."""
+    return deployments.index(one) < deployments.index(other)
 
 
 def _describe(

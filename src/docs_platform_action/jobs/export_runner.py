@@ -42,7 +42,7 @@ class ExportRunner(Runner):
         self._max_workers = min(settings.max_parallel, len(jobs)) - 1  # beside this thread
         self._workers: list[threading.Thread] = []
         self._unrenewed: set[Job] = set()  # whose link may still be replaced at the end
-        self._has_accepted_key = False  # as far as the platform's answers to starts say
+        self._is_key_accepted = False  # as far as the platform's answers to starts say
 
     def run(self) -> None:
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
@@ -154,11 +154,11 @@ class ExportRunner(Runner):
     def _start(self, job: Job) -> None:
         """Start a job, and announce it once its id is written: a log may block."""
         api = self._context.api
-        has_waited = job.room is not None or api.room.has_been_limited
-        # of several, only the first one waits for the commit, but after a wait each reads again
-        job.deployed = None if has_waited else self._jobs[0].deployed
+        # the first job's wait for the commit counts for all, unless it may be outdated
+        may_be_outdated = job.room is not None or api.room.has_been_limited
+        job.deployed = None if may_be_outdated else self._jobs[0].deployed
         started = start_site(job, self._settings, self._context)
-        self._has_accepted_key = True
+        self._is_key_accepted = True
         if len(self._jobs) == 1:  # of several, only `results` has the ids
             self._context.outputs.write_job_id(job)
         api.announce(started)
@@ -168,7 +168,7 @@ class ExportRunner(Runner):
         """Put a job back whose start was refused, or end it if its time is up."""
         is_limit = refusal.status == NoRoom.LIMIT
         if not is_limit:
-            self._has_accepted_key = True
+            self._is_key_accepted = True
         if job.room is not None and job.room.is_over:
             over = {job: job.room}
             if is_limit:
@@ -184,7 +184,7 @@ class ExportRunner(Runner):
 
     def _fail(self, job: Job, failure: ActionError) -> None:
         """End a job, and those in the queue, too, if they would fail in the same way."""
-        is_about_key = failure.is_about_all_sites and not self._has_accepted_key
+        is_about_key = failure.is_about_all_sites and not self._is_key_accepted
         others: Sequence[Job] = ()
         if is_about_key or isinstance(failure, NotDeployed):
             others = self._queue.take_all()

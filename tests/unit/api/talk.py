@@ -138,7 +138,7 @@ def answer_of(
     method: str = "GET",
     is_start: bool = False,
     is_web_page: bool = False,
-    has_answered: bool = False,
+    is_api_known: bool = False,
     base_url: str = BASE_URL,
     temporary_until: Mapping[int, float] | None = None,
 ) -> Answer[ExportJob]:
@@ -162,4 +162,4 @@ def answer_of(
         request_id=None,
     )
     client = ApiClient(http_client(FakeTransport()), base_url=base_url, key=ADMIN_KEY)
-    return Answer(call=call, response=response, client=client, has_answered=has_answered)
+    return Answer(call=call, response=response, client=client, is_api_known=is_api_known)

@@ -110,40 +110,40 @@ def test_any_other_unknown_job_may_be_known_later(base_url: str, body: object) -
 
 def test_a_web_page_of_a_server_in_front_may_be_gone_for_a_later_request() -> None:
     with pytest.raises(TransientError, match="and a web page") as caught:
-        result(404, is_web_page=True, has_answered=True, temporary_until={404: -math.inf})
+        result(404, is_web_page=True, is_api_known=True, temporary_until={404: -math.inf})
 
     assert caught.value.advice == IN_FRONT
     assert caught.value.final_error is None
 
 
-@pytest.mark.parametrize(("is_start", "has_answered"), [(False, False), (True, True)])
+@pytest.mark.parametrize(("is_start", "is_api_known"), [(False, False), (True, True)])
 def test_a_web_page_is_final_for_a_start_and_before_any_answer(
-    is_start: bool, has_answered: bool
+    is_start: bool, is_api_known: bool
 ) -> None:
     with pytest.raises(Forbidden, match="a web page instead of JSON"):
         result(
             403,
             is_web_page=True,
             is_start=is_start,
-            has_answered=has_answered,
+            is_api_known=is_api_known,
             temporary_until={403: math.inf},
         )
 
 
 @pytest.mark.parametrize(
-    ("has_answered", "advice"), [(True, IN_FRONT), (False, NOT_THE_API)], ids=["later", "first"]
+    ("is_api_known", "advice"), [(True, IN_FRONT), (False, NOT_THE_API)], ids=["later", "first"]
 )
 class TestInvalidSuccess:
     @pytest.mark.parametrize("body", [{"progress": 5}, ["running"], None])
-    def test_is_read_again(self, has_answered: bool, advice: Advice, body: object) -> None:
+    def test_is_read_again(self, is_api_known: bool, advice: Advice, body: object) -> None:
         with pytest.raises(TransientError) as caught:
-            result(200, body, has_answered=has_answered)
+            result(200, body, is_api_known=is_api_known)
 
         assert caught.value.advice == advice
 
-    def test_without_an_object_is_requested_again(self, has_answered: bool, advice: Advice) -> None:
+    def test_without_an_object_is_requested_again(self, is_api_known: bool, advice: Advice) -> None:
         with pytest.raises(TransientError) as caught:
-            result(200, ["running"], method="POST", has_answered=has_answered)
+            result(200, ["running"], method="POST", is_api_known=is_api_known)
 
         assert caught.value.advice == advice
 
@@ -155,11 +155,11 @@ class TestInvalidSuccess:
         ],
     )
     def test_of_another_request_is_final(
-        self, has_answered: bool, advice: Advice, is_start: bool, sentences: list[str]
+        self, is_api_known: bool, advice: Advice, is_start: bool, sentences: list[str]
     ) -> None:
         with pytest.raises(BadResponse) as caught:
             result(
-                200, {"progress": 5}, method="POST", is_start=is_start, has_answered=has_answered
+                200, {"progress": 5}, method="POST", is_start=is_start, is_api_known=is_api_known
             )
 
         assert caught.value.cause == advice["cause"]

@@ -76,7 +76,7 @@ COMPLETED: Final = Job(mode="collect", job_id="se_1", reading=ExportJob(status="
 
 
 @pytest.mark.parametrize(
-    ("job", "form", "has_answered", "summary"),
+    ("job", "form", "is_api_known", "summary"),
     [
         (COLLECTED, BY_DOMAIN, False, "the platform does not know the job (404)"),
         (
@@ -91,20 +91,20 @@ COMPLETED: Final = Job(mode="collect", job_id="se_1", reading=ExportJob(status="
     ],
 )
 def test_a_job_is_unknown_or_was_lost_or_deleted(
-    job: Job, form: ExportForm | None, has_answered: bool, summary: str
+    job: Job, form: ExportForm | None, is_api_known: bool, summary: str
 ) -> None:
-    answer = answer_of(404, {"error": "no"}, job=job, form=form, has_answered=has_answered)
+    answer = answer_of(404, {"error": "no"}, job=job, form=form, is_api_known=is_api_known)
 
     assert final_error(answer).summary == summary
 
 
-@pytest.mark.parametrize("has_answered", [True, False])
+@pytest.mark.parametrize("is_api_known", [True, False])
 def test_an_unknown_site_suggests_the_other_form_before_a_successful_response(
-    has_answered: bool,
+    is_api_known: bool,
 ) -> None:
-    answer = answer_of(404, {"error": "no"}, is_start=True, has_answered=has_answered)
+    answer = answer_of(404, {"error": "no"}, is_start=True, is_api_known=is_api_known)
 
-    assert ("set `project-id`" in final_error(answer).remedy) == (not has_answered)
+    assert ("set `project-id`" in final_error(answer).remedy) == (not is_api_known)
 
 
 @pytest.mark.parametrize(
@@ -206,5 +206,5 @@ def test_a_server_without_the_endpoint_differs_from_an_api_that_does_not_know_a_
     ("body", "is_missing"),
     [({"error": "Not Found"}, True), ({"error": "unknown"}, False)],
 )
-def test_a_bare_status_counts_if_base_url_ends_in_a_version(body: object, is_missing: bool) -> None:
-    assert reports_missing_endpoint(body, bare_status_counts=True) == is_missing
+def test_a_trusts_bare_status_if_base_url_ends_in_a_version(body: object, is_missing: bool) -> None:
+    assert reports_missing_endpoint(body, trusts_bare_status=True) == is_missing
