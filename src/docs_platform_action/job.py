@@ -14,7 +14,7 @@ STARTED: Final = "started"  # with `wait: false`
 FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
 NOT_STARTED: Final = "not started"
-VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)  # in the order of their counts
+VERDICTS: Final = (DONE, STARTED, FAILED, CANCELLED, NOT_STARTED)  # in the order of the summary
 
 DEPLOYMENT: Final = "deployed"
 ROOM: Final = "waited for room"
@@ -126,11 +126,11 @@ class Job:
     def outcome_of(self, phase: Phase) -> str:
         """Return the name of a phase, or how the job ended in it."""
         is_last = phase is self.phases[-1]
+        is_wait = phase.name in {QUEUE, ROOM}  # took this long, however it ended
         is_exported = phase.name == RUN and self.status == ExportJob.COMPLETED
-        is_complete = phase.name in {QUEUE, ROOM} or is_exported
-        if self.failure is not None and is_last and not is_complete:
-            return f"{self.verdict} after"
-        return phase.name
+        if self.failure is None or not is_last or is_wait or is_exported:
+            return phase.name
+        return f"{self.verdict} after"
 
     def record_start(self, job_id: str, status: str | None, now: float) -> None:
         """Record that this run started the job on the platform."""
@@ -143,15 +143,19 @@ class Job:
     def record(self, reading: ExportJob | AgentJob, now: float) -> None:
         """Record a reading of the job."""
         self.reading = reading
-        since: float | None = now
-        if self.last_read_at is None:
-            since = self.waiting_since  # the first phase began with the wait
-        elif reading.has_ended:
-            since = self.last_read_at  # a phase of which only the end was seen
         if isinstance(reading, ExportJob):
             phase = QUEUE if reading.status == ExportJob.QUEUED else RUN
-            self.start_phase(phase, now if since is None else since)
+            self.start_phase(phase, self._phase_began_at(reading, now))
         self.last_read_at = now
+
+    def _phase_began_at(self, reading: ExportJob, now: float) -> float:
+        """Return when the phase of a new reading began, as far as it is known."""
+        began_at: float | None = now
+        if self.last_read_at is None:
+            began_at = self.waiting_since  # the first phase began with the wait
+        elif reading.has_ended:
+            began_at = self.last_read_at  # only its end was seen
+        return now if began_at is None else began_at
 
     @property
     def status(self) -> str | None:
@@ -168,7 +172,7 @@ class Job:
         return self.reading.progress
 
     @property
-    def pages(self) -> int | None:
+    def reported_pages(self) -> int | None:
         """The last reading's page count, also while the job is running."""
         if not isinstance(self.reading, ExportJob):
             return None
@@ -179,7 +183,7 @@ class Job:
         """The page count of the completed job."""
         if self.status != ExportJob.COMPLETED:
             return None
-        return self.pages
+        return self.reported_pages
 
     @property
     def has_ended(self) -> bool:
@@ -350,7 +354,7 @@ class Job:
             details.append(f"A start request was in flight. {check}")
         elif self.job_id is None and not self.is_bundle_file:
             details.append("Nothing was started on the platform.")
-            details += self._wait_until_cancel(now)
+            details += self._details_of_room_wait(now)
         self.failure = Cancelled(
             f"cancelled {when}",
             details=tuple(details),
@@ -359,8 +363,8 @@ class Job:
         self.ended_at = now
         self.end_phase(now)
 
-    def _wait_until_cancel(self, now: float) -> list[str]:
-        """Return what a job waits for that is cancelled while it waits for room, in sentences."""
+    def _details_of_room_wait(self, now: float) -> list[str]:
+        """Return sentences about the wait for room that a cancel interrupts, if one does."""
         if self.room is None or self.room.next_at <= now:
             return []
         waited = format_clock(now - self.room.since)

@@ -55,9 +55,9 @@ CANCELLED_OUTPUTS_SECONDS: Final = 1.0  # to write outputs, before the runner ki
 
 def main(signal_handler: SignalHandler, clock: Clock) -> int:
     """Run the action with this process's environment and output; return the exit code."""
-    stream = (
-        sys.stdout if isinstance(sys.stdout, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO())
-    )
+    stream = sys.stdout
+    if not isinstance(stream, io.TextIOWrapper):
+        stream = io.TextIOWrapper(io.BytesIO())  # without a standard output, nobody reads it
     stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     try:
         exit_code = run(os.environ, stream, signal_handler, clock)
@@ -68,9 +68,8 @@ def main(signal_handler: SignalHandler, clock: Clock) -> int:
     signal_handler.ignore()
     try:
         stream.flush()
-    except (
-        OSError
-    ):  # already reported; Python would flush again at its end, fail, and change the exit code
+    except OSError:
+        # it is reported; Python would flush again at its end, fail, and change the exit code
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return exit_code
 

@@ -29,11 +29,22 @@ _FILE_NAMED_LIKE_IT: Final = b"./-"
 # Closing tags are first, because half of all tags are closing tags. No match gives back what it
 # has read, so the time is always linear.
 _HIDDEN: Final = re.compile(
-    rb"</[^>]*+>?"
-    rb"|<!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>)?)"
-    rb"|<(script|style|template|noscript)(?=[\s/>])[^<]*+(?:<(?!/\1[\s/>])[^<]*+)*+(?:<[^>]*+>?)?"
-    rb"""|<[a-z!?][^>=]*+(?:=\s*+(?:"[^"]*+"?|'[^']*+'?)?[^>=]*+)*+>?""",
-    re.IGNORECASE,
+    rb"""
+      </[^>]*+>?  # a closing tag
+
+    | <!--(?: -?>  # an empty comment
+          | [^-]*+ (?: -(?!-!?>) [^-]*+ )*+ (?: --!?> )?  # or a comment up to its end
+      )
+
+    | <(script|style|template|noscript)(?=[\s/>])  # an element whose content is not shown
+      [^<]*+ (?: <(?!/\1[\s/>]) [^<]*+ )*+  # up to its own closing tag
+      (?: <[^>]*+>? )?
+
+    | <[a-z!?][^>=]*+  # any other tag
+      (?: =\s*+ (?: "[^"]*+"? | '[^']*+'? )? [^>=]*+ )*+  # whose attributes may contain `>`
+      >?
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 _WHITE_SPACE: Final = bytes.maketrans(b"\t\n\v\f\r", b"     ")
 _SPACES: Final = re.compile(rb"  +")
@@ -55,7 +66,8 @@ def is_page(path: bytes) -> bool:
 def text_digest(page: bytes) -> bytes:
     """Return the digest of what a reader sees of a page.
 
-    Comments, scripts, styles, templates, tags and repeated spaces are left out.
+    Comments, tags, repeated spaces, and the elements `script`, `style`, `template` and `noscript`
+    are left out.
     """
     text = _HIDDEN.sub(b"", page).translate(_WHITE_SPACE)
     if b"  " in text:
@@ -99,7 +111,7 @@ def site_sha256(lines: Iterable[bytes]) -> str:
 def read_manifest(data: bytes) -> dict[bytes, FileDigests]:
     """Return the digests of files by path.
 
-    Raises `ValueError` with the first line that a complete manifest does not have there.
+    Raises `ValueError`, which quotes the first line that is not as expected.
     """
     header = _HEADER.match(data)
     if header is None or int(header[1]) > MAX_FILES:

@@ -165,6 +165,6 @@ class Deployment:
         return f"is {self.state.replace('_', ' ')}"
 
 
-def is_job_id(value: str) -> bool:
-    """Return whether a text can be a job's id: not empty, and without control characters."""
+def is_identifier(value: str) -> bool:
+    """Return whether a text can be an identifier: not empty, and without control characters."""
     return bool(value) and not UNUSABLE.search(value)

@@ -63,7 +63,7 @@ class TestReadings:
         queued = export(reading=ExportJob(status="queued", progress=5.0))
         completed = export(reading=ExportJob(status="completed", page_count=3))
 
-        assert (running.progress, running.pages, running.page_count) == (5.0, 3, None)
+        assert (running.progress, running.reported_pages, running.page_count) == (5.0, 3, None)
         assert (queued.progress, completed.page_count, export().status) == (None, 3, None)
         known = [
             job.has_known_status

@@ -15,7 +15,7 @@ from ..http.fields import (
     read_text,
 )
 from ..http.reasons import read_error
-from ..models import AgentJob, BundleLink, ExportJob, is_job_id
+from ..models import AgentJob, BundleLink, ExportJob, is_identifier
 
 
 def read_started(body: Mapping[str, object]) -> tuple[str, str | None]:
@@ -30,13 +30,13 @@ def read_started(body: Mapping[str, object]) -> tuple[str, str | None]:
 
 
 def read_job_id(body: object) -> str | None:
-    """Return a usable `jobId`: a string that `is_job_id`, or the decimal text of a whole number."""
+    """Return a usable `jobId`: a string that `is_identifier`, or the decimal text of a whole number."""
     if not isinstance(body, dict):
         return None
     value = body.get("jobId")
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if isinstance(value, str) and is_job_id(value):
+    if isinstance(value, str) and is_identifier(value):
         return value
     return None
 

@@ -19,29 +19,36 @@ from .stream import BundleStream, ResumeError
 MAX_RESTARTS: Final = 2  # of a delivery whose download cannot be resumed
 
 
-def warn_of_link(job: Job, context: Context, error: ActionError | None = None) -> None:
-    """Warn that a job's link expires soon.
-
-    With an `error`, it could not be replaced. Without, a new link is not valid for longer.
-    """
-    now = context.clock.now()
+def warn_of_failed_renewal(job: Job, context: Context, error: ActionError) -> None:
+    """Warn that a job's link expires soon, and could not be replaced."""
+    remedy = error.remedy
+    if isinstance(error, Unavailable):
+        remedy = f"A later run with `{job.inputs_to_collect}` makes a new one."
     lines = [
+        *_lines_about_expiry(job, context),
+        as_sentence(f"It could not be replaced: {error.summary}"),
+        *error.details,
+        remedy,
+    ]
+    context.events.warning(job, lines)
+
+
+def _warn_of_short_link(job: Job, context: Context) -> None:
+    """Warn that a job's link expires soon, although it is new."""
+    not_needed = "Steps that use the files of `bundle-path` or `site-path` need no link."
+    lines = [
+        *_lines_about_expiry(job, context),
+        f"A new link is not valid for longer. {not_needed}",
+    ]
+    context.events.warning(job, lines)
+
+
+def _lines_about_expiry(job: Job, context: Context) -> list[str]:
+    now = context.clock.now()
+    return [
         f"{job.title}: the bundle link {_expiry(job, context)}.",
         f"This runner's clock says {now:%Y-%m-%d %H:%M:%S} UTC.",
     ]
-    if error is None:
-        lines.append(
-            "A new link is not valid for longer. "
-            "Steps that use the files of `bundle-path` or `site-path` need no link."
-        )
-    else:
-        lines.append(as_sentence(f"It could not be replaced: {error.summary}"))
-        lines.extend(error.details)
-        if isinstance(error, Unavailable):
-            lines.append(f"A later run with `{job.inputs_to_collect}` makes a new one.")
-        else:
-            lines.append(error.remedy)
-    context.events.warning(job, lines)
 
 
 def _expiry(job: Job, context: Context) -> str:
@@ -82,9 +89,10 @@ def _publish_verified(publication: Publication, target: OutputPath, file: Bundle
     try:
         publication.publish_site(target, file, None)
     except InvalidBundle as error:
-        # to run the workflow again brings no other archive
+        # another run of the workflow would read the same archive
         if error.remedy == InvalidBundle.default_remedy:
-            error.cause, error.remedy = UNUSABLE_FILE
+            error.cause = UNUSABLE_FILE["cause"]
+            error.remedy = UNUSABLE_FILE["remedy"]
         raise
 
 
@@ -176,11 +184,11 @@ class Delivery:
             raise
         except ActionError as error:
             job.link = old_link
-            warn_of_link(job, self.context, error)
+            warn_of_failed_renewal(job, self.context, error)
             return False
         job.has_short_link = job.link_seconds(self.context.clock.now()) < MIN_LINK_SECONDS
         if job.has_short_link:
-            warn_of_link(job, self.context)
+            _warn_of_short_link(job, self.context)
         return True
 
     def _write_values(self, target: OutputPath, link: BundleLink) -> None:

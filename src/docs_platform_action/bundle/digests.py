@@ -17,17 +17,17 @@ class Digests:
     def record(self, path: bytes, content: Iterable[Chunk]) -> Iterator[Chunk]:
         """Yield a file's content, and record its digests at the end."""
         digest = hashlib.sha256()
-        has_text = is_page(path)  # until it turns out to be very large
+        keeps_page = is_page(path)  # until it turns out to be very large
         page: list[Chunk] = []
         size = 0
         for chunk in content:
             digest.update(chunk)
-            if has_text:
+            if keeps_page:
                 page.append(chunk)
                 size += len(chunk)
-                has_text = size <= MAX_PAGE_BYTES
+                keeps_page = size <= MAX_PAGE_BYTES
             yield chunk
-        if has_text:
+        if keeps_page:
             self.files[path] = self._digests_of_page(path, digest.digest(), page)
         else:
             self.files[path] = FileDigests(digest.digest(), None)

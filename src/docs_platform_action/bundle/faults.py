@@ -60,9 +60,12 @@ FILE_REPLACED: Final = Advice(
 )
 
 # The cause and the remedy if the archive has the right SHA-256.
-UNUSABLE_FILE: Final = (
-    "The archive was damaged or not a bundle when its SHA-256 was computed, or has changed since.",
-    "Use another archive, or export the site again.",
+UNUSABLE_FILE: Final = Advice(
+    cause=(
+        "The archive was damaged or not a bundle when its SHA-256 was computed, "
+        "or has changed since."
+    ),
+    remedy="Use another archive, or export the site again.",
 )
 
 

@@ -21,9 +21,9 @@ def check_pages(html_files: int, min_pages: int, reported: int | None) -> None:
     if reported is not None:
         fact = f"The API reported {pluralize(reported, 'page')}"
         details.insert(0, f"{fact}, so the bundle may be incomplete, or another site's.")
-    has = pluralize(html_files, "`.html` file")
+    count = pluralize(html_files, "`.html` file")
     raise TooFewPages(
-        f"the bundle has {has}, fewer than `min-pages` ({min_pages:,})",
+        f"the bundle has {count}, fewer than `min-pages` ({min_pages:,})",
         details=tuple(details),
     )
 

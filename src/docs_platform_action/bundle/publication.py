@@ -25,6 +25,9 @@ from .tar import TarSource, tar_entries
 from .tree import Tree
 from .zip import zip_entries
 
+Source = BundleStream | BundleFile
+"""What a bundle is read from. `peek` is for the first bytes, before anything is read."""
+
 
 @dataclass
 class Publication:
@@ -43,7 +46,7 @@ class Publication:
     def publish_site(
         self,
         target: OutputPath,
-        stream: BundleStream | BundleFile,
+        stream: Source,
         archive: Staged | None,
     ) -> None:
         """Publish the site, with the archive that is kept, if any.
@@ -59,7 +62,7 @@ class Publication:
             if self.settings.min_pages is not None:
                 check_pages(tree.html_files, self.settings.min_pages, self.job.page_count)
             if digests is not None:
-                self._plan(digests.files)
+                self._compare_and_write_manifest(digests.files)
             if archive is not None:
                 self.publish_archive(archive)
             self.context.clock.cancellation.check()
@@ -88,20 +91,20 @@ class Publication:
         self.context.events.noted(self.job, f"Unpacked {count} to {target.name}/")
 
     def _warn_of_only_folder(self, target: OutputPath, folder: str) -> None:
-        has_none = f"{self.job.title}: the site has no `index.html` at its top"
-        is_not_part = f"If `{folder}/` is not part of your site's addresses"
+        fact = f"{self.job.title}: the site has no `index.html` at its top"
+        condition = f"If `{folder}/` is not part of your site's addresses"
         inner = f"{target.name}/{folder}"
-        deletes = "A step that deletes what is no longer there, such as `aws s3 sync --delete`"
+        step = "A step that deletes what is no longer there, such as `aws s3 sync --delete`"
         lines = [
-            f"{has_none}, but one in its only folder, `{folder}/`.",
-            f"{is_not_part}, publish `{inner}` in place of `{target.name}`.",
-            f"{deletes}, would otherwise delete the site.",
+            f"{fact}, but one in its only folder, `{folder}/`.",
+            f"{condition}, publish `{inner}` in place of `{target.name}`.",
+            f"{step}, would otherwise delete the site.",
         ]
         self.context.events.warning(self.job, lines)
 
     def _unpack(
         self,
-        stream: BundleStream | BundleFile,
+        stream: Source,
         archive: Staged | None,
         site: Staged,
         tree: Tree,
@@ -119,14 +122,14 @@ class Publication:
 
     def _unpack_zip(
         self,
-        stream: BundleStream | BundleFile,
+        stream: Source,
         archive: Staged | None,
         site: Staged,
         tree: Tree,
     ) -> None:
         """Unpack a zip archive once it is complete, because its directory is at the end."""
         with site.errors_explained(), _open_zip(archive, site) as file:
-            if archive is None:
+            if archive is None:  # a kept one is written by the stream itself
                 while chunk := stream.read(CHUNK_BYTES):
                     tree.take_space(len(chunk))
                     file.write(chunk)
@@ -137,7 +140,7 @@ class Publication:
                 self.context.events.unpack_progressed(self.job, tree.files, tree.bytes)
             tree.finish()
 
-    def _unpack_tar(self, stream: BundleStream | BundleFile, site: Staged, tree: Tree) -> None:
+    def _unpack_tar(self, stream: Source, site: Staged, tree: Tree) -> None:
         """Unpack a tar archive while it arrives."""
 
         def read(chunks: Iterator[bytes]) -> None:
@@ -158,7 +161,7 @@ class Publication:
             pipe.wait()
         self.end_download(stream)
 
-    def _plan(self, files: Mapping[bytes, FileDigests]) -> None:
+    def _compare_and_write_manifest(self, files: Mapping[bytes, FileDigests]) -> None:
         """Compare the site with the published one, and write its manifest.
 
         The changes are written even if a guard then holds back the site: they show why.
@@ -206,7 +209,7 @@ class Publication:
         self.job.delivered = replace(self.job.delivered, bundle_path=name)
         self.context.events.noted(self.job, f"Saved the archive to {name}")
 
-    def end_download(self, stream: BundleStream | BundleFile) -> None:
+    def end_download(self, stream: Source) -> None:
         """Read what is left of the bundle, and record its archive."""
         archive = stream.drain()
         if archive != self.job.delivered.archive:

@@ -348,7 +348,7 @@ def _identity_of(response: Response, link: str, address: str) -> _Identity | Non
     """
     validator = validator_of(response)
     coding = response.headers.get("Content-Encoding", "")
-    # it has no length, and may be compressed to other bytes the next time
+    # such a response has no length, and may be compressed to other bytes the next time
     is_compressed_on_the_fly = coding != "" and response.length is None
     if validator is None or is_compressed_on_the_fly:
         return None

@@ -39,9 +39,14 @@ _CONNECTION_LOST: Final = (
     http.client.IncompleteRead,
 )
 
-# what Python sees of a server without TLS: the first with OpenSSL 3.0, the second from 3.2 on
+# what Python sees of a server without TLS
 _NOT_TLS: Final = frozenset(
-    {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"}
+    {
+        "WRONG_VERSION_NUMBER",  # with OpenSSL 3.0
+        "RECORD_LAYER_FAILURE",  # from OpenSSL 3.2 on
+        "PACKET_LENGTH_TOO_LONG",
+        "HTTP_REQUEST",
+    }
 )
 
 _PROXY: Final = Advice(
@@ -94,7 +99,7 @@ class NetworkError(Exception):
     maybe_processed: bool  # the request was sent, at least in part
     is_proxy_error: bool = False
     is_unresolved: bool = False  # the name of the server, or of the proxy, could not be resolved
-    is_unknown_host: bool = False  # because the name servers say that it has no address
+    is_unknown_host: bool = False  # the name servers say that the name does not exist
     is_without_tls: bool = False
 
     def advice_for(self, address: str) -> Advice | None:
@@ -208,13 +213,17 @@ def _tls_reason(causes: Sequence[BaseException]) -> str:
 
 def _causes_of(error: BaseException) -> list[BaseException]:
     """Return an error and those that it wraps."""
-    causes = [error]
-    for wrapper in causes:  # which grows in the loop
+    causes: list[BaseException] = []
+    pending = [error]
+    while pending:
+        wrapper = pending.pop(0)
+        if wrapper in causes:
+            continue
+        causes.append(wrapper)
         # requests and urllib3 wrap errors in `args` and `reason` too
         reason = getattr(wrapper, "reason", None)
-        for item in (*wrapper.args, reason, wrapper.__cause__, wrapper.__context__):
-            if isinstance(item, BaseException) and item not in causes:
-                causes.append(item)
+        wrapped = (*wrapper.args, reason, wrapper.__cause__, wrapper.__context__)
+        pending += [item for item in wrapped if isinstance(item, BaseException)]
     return causes
 
 

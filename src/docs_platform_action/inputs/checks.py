@@ -31,8 +31,8 @@ def check_job_id(values: InputValues, mistakes: Mistakes) -> None:
 
 
 def check_min_pages(values: InputValues, mistakes: Mistakes) -> None:
-    """Report a number of pages that is unknown, because nothing is unpacked."""
-    if not values.is_set("project-id") or not values.checks_delivery:
+    """Report `min-pages` if nothing can count the pages."""
+    if not values.is_set("project-id") or not values.delivers:
         return
     if values.value(table.MIN_PAGES) is not None and not values.is_set("site-path"):
         reason = "because such an export reports no number of pages"
@@ -61,10 +61,10 @@ def check_commit(values: InputValues, mistakes: Mistakes, *, has_github: bool) -
 
 def check_needs(values: InputValues, mistakes: Mistakes) -> None:
     """Report inputs about delivery without the input that they are about."""
-    if not values.checks_delivery:
+    if not values.delivers:
         return
     for row in INPUTS:
-        value = values.value(row)
+        value = values.value(row)  # `False` is as good as none
         if row.needs and value and not values.is_set(row.needs):
             advice = f"set both, or remove `{row.name}`"
             mistakes.add(row.name, f"has no effect without `{row.needs}`; {advice}")
@@ -88,7 +88,7 @@ def _warnings_of(row: Input[object], values: InputValues) -> list[str]:
     if values.mode not in row.modes:
         modes = join_names(row.modes, "and")
         return [f"{effect} in mode `{values.mode}`, only in {modes}."]
-    if row.is_about_delivery and not values.checks_delivery:
+    if row.is_about_delivery and not values.delivers:
         advice = "set it in the step that collects the job with `mode: collect`"
         return [f"{effect} with `wait: false`; {advice}."]
     return []

@@ -1,6 +1,6 @@
 """The texts of the inputs, as the environment has them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from ..redaction import Redactor
@@ -10,6 +10,8 @@ from .table import DEFAULTS
 from .validators import trimmed
 
 MAX_EDITS: Final = 2  # in a misspelled name, and at most a third of the right name's length
+_KEYS: Final = ("INPUT_ADMIN-KEY", "INPUT_ADMIN_KEY")
+_TOKENS: Final = ("INPUT_GITHUB-TOKEN", "INPUT_GITHUB_TOKEN")
 _SET_TWICE: Final = (
     "is set twice, with a hyphen and with an underscore, to different values; remove one"
 )
@@ -18,15 +20,15 @@ _SET_TWICE: Final = (
 class GivenInputs:
     """The texts of the inputs by name.
 
-    `secrets` has both forms of the admin key and of the token.
+    `secrets` has the admin key and the token, of variables with a hyphen and with an underscore.
     The runner passes everything in `with:`, `job-id` as `INPUT_JOB-ID` (source: actions/runner,
     Handler.cs). Outside a workflow `INPUT_JOB_ID` is the same input, because most shells cannot
     set a variable with a hyphen.
     """
 
     def __init__(self, environ: Mapping[str, str], *, in_workflow: bool) -> None:
-        keys = _both_forms(environ, "ADMIN", "KEY")
-        self.secrets = [*keys, *_both_forms(environ, "GITHUB", "TOKEN")]
+        keys = _values_of(environ, _KEYS)
+        self.secrets = [*keys, *_values_of(environ, _TOKENS)]
         self._redactor = Redactor(keys)
         self._texts: dict[str, str] = {}
         self._set_twice: list[str] = []
@@ -80,23 +82,19 @@ class GivenInputs:
 
 
 def _name_of_input(variable: str) -> str:
-    """Return the name of the input that a variable is, in lower case. Empty if it is none.
+    """Return the name of the input in a variable, in lower case.
 
-    The runner writes every name in upper case.
+    It is empty for any other variable: the runner writes the names of inputs in upper case.
     """
     name = variable.removeprefix("INPUT_").lower()
     is_input = variable == f"INPUT_{name.upper()}"
     return name if is_input else ""
 
 
-def _both_forms(environ: Mapping[str, str], *words: str) -> list[str]:
-    """Return the values of an input with a hyphen and with an underscore."""
-    values = []
-    for mark in "-_":
-        value = trimmed(environ.get(f"INPUT_{mark.join(words)}", ""))
-        if value:
-            values.append(value)
-    return values
+def _values_of(environ: Mapping[str, str], variables: Sequence[str]) -> list[str]:
+    """Return the values of variables that are not empty."""
+    values = [trimmed(environ.get(variable, "")) for variable in variables]
+    return [value for value in values if value]
 
 
 def _closest(name: str, known_names: Iterable[str]) -> str | None:

@@ -43,12 +43,12 @@ def resolve(value: str, roots: Sequence[Path]) -> OutputPath:
 
 
 def path_of_new_file(file: Path) -> OutputPath:
-    """Return the path of a file that replaces what is there, also a link."""
+    """Return the path of a file to be created. A link at its place is replaced, not followed."""
     folder = Path(os.path.realpath(file.parent))
     return OutputPath(path=folder / file.name, root=folder, name=str(file))
 
 
-def resolve_each(value: str, names: Sequence[str | None], use: Callable[[str], T]) -> list[T]:
+def for_each_site(value: str, names: Sequence[str | None], use: Callable[[str], T]) -> list[T]:
     """Return what `use` makes of the path of each site, whose name replaces `{domain}`.
 
     Raises `ValueError` with the errors of all sites.
@@ -79,7 +79,7 @@ def writable(value: str, roots: Sequence[Path], *, is_folder: bool) -> OutputPat
     path = target.path
     if not target.root.is_dir():
         raise ValueError(f"{quoted(value)} is in {quoted(str(target.root))}, which does not exist")
-    folder = _lowest_existing_folder(path)
+    folder = _nearest_existing_path(path)
     _check_parts(path, folder)
     if not is_folder and (value.endswith("/") or (path.exists() and not path.is_file())):
         raise ValueError(f"{quoted(value)} is not the path of a regular file")
@@ -96,7 +96,7 @@ def writable(value: str, roots: Sequence[Path], *, is_folder: bool) -> OutputPat
     return target
 
 
-def _lowest_existing_folder(path: Path) -> Path:
+def _nearest_existing_path(path: Path) -> Path:
     for folder in path.parents:
         if folder.exists():
             return folder
@@ -109,6 +109,7 @@ def _check_parts(path: Path, folder: Path) -> None:
     Some versions of Python hide such errors in `exists`.
     """
     for part in path.relative_to(folder).parts:
+        # each part by itself: the folders between do not exist yet
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             (folder / part).stat()
 

@@ -19,13 +19,13 @@ from .given import GivenInputs
 from .mistakes import Mistakes
 from .paths import (
     PLACEHOLDER,
+    for_each_site,
     load_certificates,
     load_manifest,
     overlaps,
     path_of_new_file,
     readable,
     resolve,
-    resolve_each,
     writable,
 )
 from .settings import (
@@ -53,7 +53,7 @@ ENV_FILE: Final = "OUTPUT_ENV_FILE"
 class Reader:
     """Reads the inputs of a step.
 
-    `secrets` has both forms of the admin key and of the token, `warnings` is for the log.
+    `secrets` is to be masked, and `warnings` is for the log.
     `mode` is `None` if there is no such mode.
     """
 
@@ -113,9 +113,7 @@ class Reader:
         found = dict(self._targets)
         if env_file is not None:
             found[ENV_FILE] = [path_of_new_file(env_file)]
-        compared = self._read_published(roots)
-        if compared is not None:
-            found["compare-with"] = compared
+        self._resolve_compared(roots, found)
         for name, error in overlaps(found):
             self._mistakes.add(name, error)
         certificates = self._values.value(table.CA_BUNDLE)
@@ -131,24 +129,27 @@ class Reader:
         if row is table.BUNDLE_PATH and self.mode == Mode.UNPACK:
             use = partial(readable, roots=roots)
         with self._mistakes.reported(row.name):
-            self._targets[row.name] = resolve_each(path, self._site_names, use)
+            self._targets[row.name] = for_each_site(path, self._site_names, use)
 
-    def _read_published(self, roots: Sequence[Path]) -> Sequence[OutputPath] | None:
-        """Read the manifest that each site is compared with. Return their paths, if known."""
+    def _resolve_compared(
+        self,
+        roots: Sequence[Path],
+        found: dict[str, Sequence[OutputPath]],
+    ) -> None:
+        """Find the path of each published manifest, and read it if the run delivers a site."""
         path = self._values.value(table.COMPARE_WITH)
         if path is None or self._lacks_names(path):
-            return None
+            return
         is_first = self._values.value(table.FIRST_PUBLICATION) or False
-        paths: Sequence[OutputPath] | None = None
         with self._mistakes.reported("compare-with"):
-            paths = resolve_each(path, self._site_names, partial(resolve, roots=roots))
-            if self._values.checks_delivery:
+            names = self._site_names
+            found["compare-with"] = for_each_site(path, names, partial(resolve, roots=roots))
+            if self._values.delivers:
                 load = partial(load_manifest, roots=roots, is_first=is_first)
-                self._published = resolve_each(path, self._site_names, load)
+                self._published = for_each_site(path, names, load)
         if is_first and self._published is not None and all(self._published):
-            exists = "the manifest of `compare-with` exists; remove `first-publication`"
-            self._mistakes.add("first-publication", f"is `true`, but {exists}")
-        return paths
+            fact = "is `true`, but the manifest of `compare-with` exists"
+            self._mistakes.add("first-publication", f"{fact}; remove `first-publication`")
 
     def _lacks_names(self, path: str) -> bool:
         """Return whether a path names the sites, but their names are invalid."""

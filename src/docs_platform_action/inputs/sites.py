@@ -43,8 +43,8 @@ def _checked_domains(
     mistakes: Mistakes,
 ) -> Sequence[str]:
     if values.mode in {Mode.COLLECT, Mode.UNPACK} and len(domains) > 1:
-        delivers = f"mode `{values.mode}` delivers one bundle; set one domain, or none"
-        mistakes.add("domain", f"lists {len(domains)} domains, but {delivers}")
+        limit = f"mode `{values.mode}` delivers one bundle; set one domain, or none"
+        mistakes.add("domain", f"lists {len(domains)} domains, but {limit}")
         return domains[:1]
     return domains
 
@@ -55,8 +55,8 @@ def _checked_projects(
     mistakes: Mistakes,
 ) -> Sequence[Project]:
     if values.mode in {Mode.COLLECT, Mode.AGENT} and len(projects) > 1:
-        one = f"mode `{values.mode}` is about one job; set one project"
-        mistakes.add("project-id", f"lists {len(projects)} projects, but {one}")
+        limit = f"mode `{values.mode}` is about one job; set one project"
+        mistakes.add("project-id", f"lists {len(projects)} projects, but {limit}")
         return projects[:1]
     if values.mode == Mode.AGENT:
         if projects and projects[0].label is not None:

@@ -12,7 +12,7 @@ from unicodedata import normalize
 from urllib.parse import urlsplit
 
 from ..addresses import is_loopback, is_web_address
-from ..models import is_job_id
+from ..models import is_identifier
 from ..text import UNUSABLE, join_errors, join_names, quoted
 from .settings import MaxRemoved, Mode, Project
 
@@ -41,7 +41,7 @@ def parse_mode(value: str) -> Mode:
 
 
 def parse_boolean(value: str) -> bool:
-    """Return whether a text is `true`, and not `false`."""
+    """Return the boolean in one of YAML's spellings."""
     if value not in {"true", "True", "TRUE", "false", "False", "FALSE"}:
         raise ValueError(f"must be true or false, not {quoted(value)}")
     return value.lower() == "true"
@@ -121,8 +121,8 @@ def parse_max_removed(value: str) -> MaxRemoved:
 
 
 def parse_identifier(value: str) -> str:
-    """Return an identifier."""
-    if not is_job_id(value):
+    """Return the text, if it is one line without control characters."""
+    if not is_identifier(value):
         raise ValueError("must be one line without control characters")
     return value
 
@@ -290,7 +290,7 @@ def parse_start_options(value: str) -> Mapping[str, object]:
 
 
 def parse_path(value: str) -> str:
-    """Return a path as it is written: no shell has replaced anything in it."""
+    """Return a path. What only a shell would replace, such as `~` and `$VAR`, is refused."""
     if UNUSABLE.search(value):
         raise ValueError("contains a control character, or bytes that are not UTF-8")
     if "\\" in value:

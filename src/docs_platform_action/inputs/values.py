@@ -34,7 +34,7 @@ class InputValues:
                 self.invalidate(row)
 
     def text(self, row: Input[object]) -> str:
-        """Return an input's text."""
+        """Return an input's text, or its default if the mode does not use it."""
         if any(mode in row.modes for mode in self._modes):
             return self._given.text(row.name)
         return row.default
@@ -63,7 +63,7 @@ class InputValues:
         self._invalid.add(row.name)
 
     @property
-    def checks_delivery(self) -> bool:
+    def delivers(self) -> bool:
         """Whether inputs about delivery count. An invalid `wait` hides no mistakes in them."""
         return self.value(table.WAIT) is not False
 
@@ -95,7 +95,4 @@ class InputValues:
 
 
 def _mode_named(text: str) -> Mode | None:
-    for mode in Mode:
-        if mode == text:
-            return mode
-    return None
+    return Mode(text) if text in [*Mode] else None

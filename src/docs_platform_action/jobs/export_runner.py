@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..api.room import StartHeld
-from ..bundle.deliver import Delivery, warn_of_link
+from ..bundle.deliver import Delivery, warn_of_failed_renewal
 from ..context import PlatformContext
 from ..errors import ActionError, Cancelled, NoRoom, NotDeployed, Unavailable, internal_error
 from ..inputs.settings import ExportSettings
@@ -87,7 +87,7 @@ class ExportRunner(Runner):
             if failed >= MAX_FAILED_RENEWALS:  # each may take `outage-tolerance`
                 reason = f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced"
                 error = Unavailable(f"{reason}, so it was not tried")
-                warn_of_link(job, self._context, error)
+                warn_of_failed_renewal(job, self._context, error)
             elif Delivery(job, self._deliveries[job], self._context).renew_link():
                 failed = 0
             else:

@@ -109,6 +109,6 @@ def _state_of(job: Job) -> str:
         parts.append(f"as '{job.status}'")
     if job.progress is not None:
         parts.append(f"at {int(job.progress)} %")
-    if job.pages is not None:
-        parts.append(pluralize(job.pages, "page"))
+    if job.reported_pages is not None:
+        parts.append(pluralize(job.reported_pages, "page"))
     return ", ".join(parts)

@@ -57,7 +57,7 @@ class Runner(ABC):
         now = self._context.clock.monotonic()
         with self._ending:
             for job in self.unfinished:
-                # in this order: a start records the id before it clears the mark
+                # read before the job's id: a start records the id, and then clears the mark
                 is_start_unconfirmed = self._is_start_unconfirmed(job)
                 job.cancel(signal_name, now, is_start_unconfirmed=is_start_unconfirmed)
 

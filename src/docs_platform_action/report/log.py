@@ -426,7 +426,7 @@ def _percent(job: Job) -> str:
 
 def _pages(job: Job) -> str:
     """Return the page count, or nothing if it is not known."""
-    pages = job.pages  # read once: another thread may change it
+    pages = job.reported_pages  # read once: another thread may change it
     return "" if pages is None else pluralize(pages, "page")
 
 

@@ -13,11 +13,11 @@ import pytest
 import trustme
 
 from docs_platform_action.inputs.paths import (
+    for_each_site,
     load_certificates,
     load_manifest,
     overlaps,
     resolve,
-    resolve_each,
     writable,
 )
 from docs_platform_action.inputs.settings import OutputPath
@@ -109,7 +109,7 @@ def test_one_outside_of_both_is_refused_with_the_place(home: Path, value: str, p
 
 
 def targets(value: str, domains: Sequence[str | None], *, is_folder: bool) -> list[OutputPath]:
-    return resolve_each(value, domains, partial(writable, roots=ROOTS, is_folder=is_folder))
+    return for_each_site(value, domains, partial(writable, roots=ROOTS, is_folder=is_folder))
 
 
 def target(value: str, *, is_folder: bool) -> OutputPath:
