@@ -5,7 +5,7 @@ import os
 import ssl
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -173,18 +173,35 @@ def _no_manifest(fact: str, *, is_first: bool) -> Mapping[bytes, FileDigests]:
     raise ValueError(f"{fact}; {advice}")
 
 
+@dataclass(frozen=True, order=True)
+class _Place:
+    """A path and its input. Sorted, a folder is followed by what is inside it."""
+
+    parts: tuple[str, ...]
+    input_name: str
+    path_name: str
+
+    def contains(self, other: "_Place") -> bool:
+        return other.parts[: len(self.parts)] == self.parts
+
+
 def overlaps(targets: Mapping[str, Sequence[OutputPath]]) -> list[tuple[str, str]]:
     """Return a name and an error for each two names whose paths overlap."""
-    every = []
+    places = []
     for name, paths in targets.items():
-        every += [(path.path.parts, name, path.name) for path in paths]
-    every.sort()  # then a path is followed by those inside it
-    found = {}
-    for (outer_parts, outer_name, outer), (inner_parts, inner_name, inner) in pairwise(every):
-        if inner_parts[: len(outer_parts)] == outer_parts:
-            fact = f"{quoted(inner)} overlaps with {outer_name}, {quoted(outer)}"
-            found[outer_name, inner_name] = (inner_name, f"{fact}; use separate paths")
-    return [*found.values()]
+        places += [_Place(path.path.parts, name, path.name) for path in paths]
+    errors = {}  # by both names: each domain has such paths
+    outer: list[_Place] = []  # the paths around the current one
+    for inner in sorted(places):
+        while outer and not outer[-1].contains(inner):
+            outer.pop()
+        if outer:
+            nearest = outer[-1]
+            fact = f"overlaps with {nearest.input_name}, {quoted(nearest.path_name)}"
+            text = f"{quoted(inner.path_name)} {fact}; use separate paths"
+            errors[nearest.input_name, inner.input_name] = (inner.input_name, text)
+        outer.append(inner)
+    return [*errors.values()]
 
 
 def load_certificates(value: str, roots: Sequence[Path]) -> str:

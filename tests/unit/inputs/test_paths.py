@@ -210,6 +210,11 @@ def test_each_domain_has_its_own_path_and_the_errors_are_joined() -> None:
         ({"a": "out/bundle", "b": "out/site", "c": "out/site.yaml", "d": "out/sit"}, []),
         ({"a": "out", "b": "out"}, [("b", "a")]),
         ({"a": "out/a/b", "b": "out"}, [("a", "b")]),
+        ({"a": "out", "b": "out/b", "c": "out/c"}, [("b", "a"), ("c", "a")]),
+        (
+            {"a": "out", "b": "out/b", "c": "out/b/c", "d": "out/d"},
+            [("b", "a"), ("c", "b"), ("d", "a")],
+        ),
         ({"a": "build/x", "b": "build-link/x"}, [("b", "a")]),
         ({"a": "out", "b": "out", "c": "out/c", "d": "else"}, [("b", "a"), ("c", "b")]),
         ({"a": "x y z", "b": "x/1 y/2"}, [("b", "a")]),
