@@ -1,6 +1,6 @@
 """Delivers a bundle as the settings ask: the archive, the site and the Helm values."""
 
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -147,8 +147,7 @@ class Delivery:
                     self._publish_archive(stream, archive)
             except InvalidBundle as error:
                 if archive is not None and self._keeps_archive_after(error):
-                    with suppress(DownloadFailed):  # the first error is reported
-                        self._publish_archive(stream, archive)
+                    self._keep_refused_archive(stream, archive)
                 raise
 
     def _staged_archive(self) -> AbstractContextManager[Staged | None]:
@@ -161,6 +160,15 @@ class Delivery:
     def _publish_archive(self, stream: BundleStream, archive: Staged) -> None:
         self.publication.end_download(stream)
         self.publication.publish_archive(archive)
+
+    def _keep_refused_archive(self, stream: BundleStream, archive: Staged) -> None:
+        """Publish an archive to be inspected, if it can be downloaded. Raises `Cancelled`."""
+        try:
+            self._publish_archive(stream, archive)
+        except Cancelled:
+            raise
+        except ActionError:
+            return  # why the archive was refused is reported, and not this
 
     def _keeps_archive_after(self, error: InvalidBundle) -> bool:
         """Return whether the archive is published to be inspected, although the site is not."""

@@ -458,3 +458,16 @@ def test_everything_gets_the_workspaces_owner_or_there_is_one_warning(
     # the three results, the new folder of one, and what is in the site
     assert len(owned) == 3 + 1 + 7
     assert len(found.events.of("warning")) == (0 if is_supported else 1)
+
+
+def test_an_archive_that_cannot_be_kept_does_not_hide_why_it_was_refused(tmp_path: Path) -> None:
+    interrupted = cut(b"7z\xbc\xaf\x27\x1c" + bytes(100_000))
+    resumable = replace(interrupted, headers={**interrupted.headers, "ETag": '"1"'})
+    refused = Answer(status=403)
+    unreachable = Unavailable("the API remained unavailable")
+    found = Delivered(tmp_path, resumable, refused, links=(unreachable,))
+
+    with pytest.raises(InvalidBundle):
+        found.run({"bundle_path": "b", "site_path": "s"})
+
+    assert found.left == set()
