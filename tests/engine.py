@@ -1,4 +1,7 @@
-"""Helpers of the container and workflow tests: the container engine, the images of a run of the tests, and act."""
+"""Helpers of the container and workflow tests.
+
+They are about the container engine, the images of a run of the tests, and act.
+"""
 
 import fcntl
 import functools
@@ -20,7 +23,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LABEL = "docs-platform-action-tests"
 TEST_RUN = os.environ.setdefault("DOCS_TEST_RUN", uuid.uuid4().hex[:12])
-"""Names the images and act's containers of this run of the tests. All of its processes inherit the variable."""
+"""Names the images and act's containers of this run of the tests.
+
+All of its processes inherit the variable.
+"""
 USED = Path(tempfile.gettempdir(), f"{LABEL}-{TEST_RUN}")
 """A file that exists once this run has used the container engine."""
 BUILT_IMAGE = f"docs-platform-action:test-{TEST_RUN}"
@@ -29,26 +35,30 @@ JOB_IMAGE = "act-job:latest"
 BUILT_BY_ACT = ("act-dockeraction:latest", "act-owner-docs-platform-action-v1-dockeraction:latest")
 """act's names for the images of `uses: ./` and of the published action."""
 PUBLISHED = (
-    *(
-        ".dockerignore",
-        "Dockerfile",
-        "LICENSE",
-        "Makefile",
-        "README.md",
-        "action.yml",
-        "entrypoint.py",
-        "pyproject.toml",
-    ),
-    *("requirements", "src"),
+    ".dockerignore",
+    "Dockerfile",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "action.yml",
+    "entrypoint.py",
+    "pyproject.toml",
+    "requirements",
+    "src",
 )
-"""The files that are published as the action, including the simulator, so that tests can check that it stays out of the image."""
+"""The files that are published as the action.
+
+The simulator is one of them, so that tests can check that it stays out of the image.
+"""
 
 
 def need_engine(what: str) -> None:
     """Skip if no container engine responds, or fail if one is required."""
-    if problem := _engine_problem():
+    problem = _engine_problem()
+    if problem is not None:
         skip_or_fail(
-            f"{what} need a container engine ({problem}). Start Docker or set DOCKER_HOST; `docker info` must succeed."
+            f"{what} need a container engine ({problem}). "
+            "Start Docker or set DOCKER_HOST; `docker info` must succeed."
         )
 
 
@@ -58,17 +68,24 @@ def need_act() -> str:
 
 
 def need_installed(program: str, what: str) -> str:
-    """Return the path of a program of the development dependencies; skip if it is missing, or fail if it is required."""
+    """Return the path of a program of the development dependencies.
+
+    Skip if it is missing, or fail if it is required.
+    """
     found = shutil.which(program, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if found is None:
         skip_or_fail(
-            f"{what} need {program}, which `make .venv/installed` puts into the virtual environment."
+            f"{what} need {program}, "
+            "which `make .venv/installed` puts into the virtual environment."
         )
     return found
 
 
 def docker(*arguments: str, timeout_seconds: float = 60, stdin: IO[bytes] | None = None) -> str:
-    """Run a docker command and return its output. Raises AssertionError with the output if it fails."""
+    """Run a docker command and return its output.
+
+    Raises AssertionError with the output if it fails.
+    """
     done = subprocess.run(
         ["docker", *arguments],
         capture_output=True,
@@ -84,13 +101,10 @@ def docker(*arguments: str, timeout_seconds: float = 60, stdin: IO[bytes] | None
 def copy_action(target: Path) -> Path:
     """Copy the published files of the action, as in a new checkout."""
     target.mkdir(parents=True, exist_ok=True)
+    unpublished = shutil.ignore_patterns("__pycache__", "*.egg-info")
     for name in PUBLISHED:
         if (ROOT / name).is_dir():
-            shutil.copytree(
-                ROOT / name,
-                target / name,
-                ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"),
-            )
+            shutil.copytree(ROOT / name, target / name, ignore=unpublished)
         else:
             shutil.copy(ROOT / name, target / name)
     return target
@@ -102,20 +116,23 @@ def temporary_tag() -> str:
 
 
 def build_image(tag: str, context: Path | IO[bytes], *arguments: str) -> None:
-    """Build an image from a folder or an archive, with build arguments such as `NAME=value`, unless its name exists."""
+    """Build an image from a folder or an archive, unless its name exists.
+
+    `arguments` are build arguments such as `NAME=value`.
+    """
     # the only network that every supported engine has
-    command = [
-        "build",
-        "--network=host",
-        "--tag",
-        tag,
-        *(f"--build-arg={argument}" for argument in arguments),
-    ]
-    source, stdin = (str(context), None) if isinstance(context, Path) else ("-", context)
+    command = ["build", "--network=host", "--tag", tag]
+    command += [f"--build-arg={argument}" for argument in arguments]
+    stdin: IO[bytes] | None = None
+    if isinstance(context, Path):
+        command.append(str(context))
+    else:
+        command.append("-")
+        stdin = context
     USED.touch()
     with locked_images():
         if not has_image(tag):
-            docker(*command, source, timeout_seconds=600, stdin=stdin)
+            docker(*command, timeout_seconds=600, stdin=stdin)
 
 
 def has_image(tag: str) -> bool:
@@ -131,12 +148,16 @@ def remove_image(tag: str) -> None:
 
 
 def remove_what_this_run_left() -> None:
-    """Remove the images that the processes of this run share, and what is left of jobs if act was stopped."""
+    """Remove the images that the processes of this run share.
+
+    If act was stopped, remove what is left of its jobs, too.
+    """
     if not USED.exists():
         return
     USED.unlink()
     remove_containers(f"name={TEST_RUN}")
-    for volume in docker("volume", "ls", "--quiet", "--filter", f"name={TEST_RUN}").split():
+    volumes = docker("volume", "ls", "--quiet", "--filter", f"name={TEST_RUN}").split()
+    for volume in volumes:
         docker("volume", "rm", "--force", volume)
     for image in images_of(f"*:test-{TEST_RUN}*"):
         remove_image(image)
@@ -147,17 +168,17 @@ def remove_what_this_run_left() -> None:
 
 def images_of(reference: str) -> list[str]:
     """Return the names of the images that match a pattern."""
-    return docker(
-        "image", "ls", "--filter", f"reference={reference}", "--format", "{{.Repository}}:{{.Tag}}"
-    ).split()
+    command = ["image", "ls", "--filter", f"reference={reference}"]
+    command += ["--format", "{{.Repository}}:{{.Tag}}"]
+    return docker(*command).split()
 
 
 @contextmanager
 def locked_images() -> Iterator[None]:
     """Wait until no other process builds or removes images.
 
-    A build fails if an image with the same layers is removed meanwhile, and a second build of the same image finds the first
-    one's layers only after that has ended.
+    A build fails if an image with the same layers is removed meanwhile, and a second build of the
+    same image finds the first one's layers only after that has ended.
     """
     with Path(tempfile.gettempdir(), f"{LABEL}-{os.getuid()}.lock").open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -166,7 +187,8 @@ def locked_images() -> Iterator[None]:
 
 def action_image() -> str:
     """Return the image that a release has published, or build the action's image."""
-    if published := os.environ.get("ACTION_IMAGE"):
+    published = os.environ.get("ACTION_IMAGE")
+    if published:
         return published
     if not has_image(BUILT_IMAGE):
         with tempfile.TemporaryDirectory() as folder:
@@ -183,50 +205,54 @@ def job_image() -> str:
 def examples_job_image() -> str:
     """Return the image of act's jobs for the examples, with the programs that they call.
 
-    Helm is that of the lock file, or the program that `EXAMPLES_HELM` names.
-    A second name keeps the image in the cache, without which a build takes long and needs a network.
+    Helm is that of the lock file, or the program that `EXAMPLES_HELM` names. A second name keeps
+    the image in the cache, without which a build takes long and needs a network.
     """
     if has_image(EXAMPLES_JOB_IMAGE):
         return EXAMPLES_JOB_IMAGE
     with tempfile.TemporaryDirectory() as folder:
         context = Path(folder)
-        for name in (
-            "requirements/examples.txt",
-            "tests/workflow/chart",
-            "tests/workflow/job-image",
-        ):
-            (context / name).parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(
-                ROOT / name, context / name
-            )
-        for name in node_packages("linkinator"):
-            shutil.copytree(ROOT / "tests" / "node_modules" / name, context / "node_modules" / name)
-        dockerfile = (ROOT / "tests" / "workflow" / "job-image" / "examples.Dockerfile").read_text()
-        if helm := os.environ.get("EXAMPLES_HELM"):
-            shutil.copy(helm, context / "helm")
-            dockerfile += "COPY helm /usr/local/bin/helm\n"
-        (context / "Dockerfile").write_text(dockerfile)
+        fill_examples_context(context)
         build_image(EXAMPLES_JOB_IMAGE, context)
     docker("tag", EXAMPLES_JOB_IMAGE, "act-job-examples:latest")
     return EXAMPLES_JOB_IMAGE
 
 
+def fill_examples_context(context: Path) -> None:
+    """Copy what the image of the examples is built from into a folder."""
+    (context / "requirements").mkdir()
+    shutil.copy(ROOT / "requirements" / "examples.txt", context / "requirements" / "examples.txt")
+    workflow = ROOT / "tests" / "workflow"
+    for name in ("chart", "job-image"):
+        shutil.copytree(workflow / name, context / "tests" / "workflow" / name)
+    for name in node_packages("linkinator"):
+        shutil.copytree(ROOT / "tests" / "node_modules" / name, context / "node_modules" / name)
+
+    dockerfile = (workflow / "job-image" / "examples.Dockerfile").read_text()
+    helm = os.environ.get("EXAMPLES_HELM")
+    if helm:
+        shutil.copy(helm, context / "helm")
+        dockerfile += "COPY helm /usr/local/bin/helm\n"
+    (context / "Dockerfile").write_text(dockerfile)
+
+
 def node_packages(name: str) -> set[str]:
-    """Return the names of a Node package of the tests and of all that it needs, which the lock file lists by folders."""
+    """Return the names of a Node package of the tests and of all that it needs.
+
+    The lock file lists them by folders.
+    """
     locked = json.loads((ROOT / "tests" / "package-lock.json").read_text())["packages"]
     found: set[str] = set()
     pending = [name]
     while pending:
-        if (package := pending.pop()) not in found:
-            found.add(package)
-            folders = [
-                path
-                for path in locked
-                if re.match(rf"node_modules/{re.escape(package)}(/node_modules/|$)", path)
-            ]
-            pending += [
-                needed for path in folders for needed in locked[path].get("dependencies", {})
-            ]
+        package = pending.pop()
+        if package in found:
+            continue
+        found.add(package)
+        its_folders = re.compile(rf"node_modules/{re.escape(package)}(/node_modules/|$)")
+        for path, entry in locked.items():
+            if its_folders.match(path):
+                pending.extend(entry.get("dependencies", {}))
     return {package for package in found if f"node_modules/{package}" in locked}
 
 
@@ -237,14 +263,12 @@ def remove_labelled_containers(label: str) -> None:
 
 def remove_containers(condition: str) -> None:
     """Remove the containers that meet a condition, such as `name=…`."""
-    for container in docker("ps", "--all", "--quiet", "--filter", condition).split():
-        # may fail: because of --rm, or of act, which a signal has stopped, the engine may already be removing the container
-        subprocess.run(
-            ["docker", "rm", "--force", "--volumes", container],
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
+    containers = docker("ps", "--all", "--quiet", "--filter", condition).split()
+    for container in containers:
+        command = ["docker", "rm", "--force", "--volumes", container]
+        # may fail: because of --rm, or of act, which a signal has stopped, the engine may already
+        # be removing the container
+        subprocess.run(command, capture_output=True, timeout=60, check=False)
 
 
 @functools.cache
@@ -257,11 +281,10 @@ def _engine_problem() -> str | None:
         return "there is no docker command"
     except subprocess.TimeoutExpired:
         return "the engine did not respond within 30 s"
-    return (
-        (done.stderr.strip() or "docker version failed").splitlines()[-1].rstrip(".")
-        if done.returncode
-        else None
-    )
+    if done.returncode == 0:
+        return None
+    errors = done.stderr.strip() or "docker version failed"
+    return errors.splitlines()[-1].rstrip(".")
 
 
 def skip_or_fail(reason: str) -> NoReturn:

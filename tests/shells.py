@@ -8,10 +8,14 @@ from admin_api_simulator.runner import MINIMAL_PATH
 
 SHELLS: Final = ("dash", "bash")
 """Shells that are `/bin/sh` on common machines."""
+SET_BY_SHELLS: Final = ("PATH", "PWD", "OLDPWD", "SHLVL", "_")
 
 
 def source(file: Path, shell: str = "sh") -> dict[str, str]:
-    """Return the variables that a program gets from a shell which has sourced the file; errors and unset variables end it."""
+    """Return the variables that a program gets from a shell which has sourced the file.
+
+    Errors and unset variables end the shell.
+    """
     script = '. "$1"; exec env -0'
     done = subprocess.run(
         [shell, "-euc", script, shell, str(file)],
@@ -20,10 +24,15 @@ def source(file: Path, shell: str = "sh") -> dict[str, str]:
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode(errors="replace")
-    variables = dict(entry.split("=", 1) for entry in done.stdout.decode().split("\0") if entry)
-    return {
-        name: text
-        for name, text in variables.items()
-        if name not in {"PATH", "PWD", "OLDPWD", "SHLVL", "_"}
-    }
+    errors = done.stderr.decode(errors="replace")
+    assert done.returncode == 0, errors
+    assert errors == ""
+
+    variables = {}
+    for entry in done.stdout.decode().split("\0"):
+        if not entry:
+            continue
+        name, text = entry.split("=", 1)
+        if name not in SET_BY_SHELLS:
+            variables[name] = text
+    return variables

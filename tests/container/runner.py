@@ -1,4 +1,7 @@
-"""Starts the image with the command line that GitHub's runner uses for a container action (actions/runner v2.336)."""
+"""Starts the image with the command line that GitHub's runner uses for a container action.
+
+Source: actions/runner v2.336.
+"""
 
 import os
 import subprocess
@@ -62,7 +65,9 @@ class Step:
         summary: Path,
     ) -> None:
         self.name = name
-        self._log, self._output, self._summary = log, output, summary
+        self._log = log
+        self._output = output
+        self._summary = summary
         with log.open("wb") as stream:
             self.client = subprocess.Popen(
                 ["docker", *command],
@@ -84,28 +89,29 @@ class Step:
     def wait_for_log(self, text: str) -> None:
         deadline = time.monotonic() + MAX_SECONDS
         while text not in self.log():
-            assert self.is_running(), (
-                f"the step ended before its log contained {text!r}:\n{self.log()}"
-            )
+            assert self.is_running(), f"the step ended before it said {text!r}:\n{self.log()}"
             assert time.monotonic() < deadline, f"the log does not say {text!r}:\n{self.log()}"
             time.sleep(0.05)
 
     def wait(self, *, timeout_seconds: float = MAX_SECONDS) -> Ended:
         """Wait for the end, and return what the runner sees; its log has stdout and stderr."""
         exit_code = self.client.wait(timeout_seconds)
-        log, summary = read_text(self._log), read_text(self._summary)
-        return ended_of(
-            ActionRun(
-                exit_code=exit_code, stdout=log, stderr="", outputs=self.outputs(), summary=summary
-            )
+        run = ActionRun(
+            exit_code=exit_code,
+            stdout=read_text(self._log),
+            stderr="",
+            outputs=self.outputs(),
+            summary=read_text(self._summary),
         )
+        return ended_of(run)
 
 
 class Runner:
     """The folders of a job, and its steps."""
 
     def __init__(self, *, image: str, folder: Path) -> None:
-        self.workspace, self.home = folder / "workspace", folder / "home"
+        self.workspace = folder / "workspace"
+        self.home = folder / "home"
         self._image = image
         self._folder = folder
         self._label = f"{LABEL}={uuid.uuid4().hex[:12]}"
@@ -116,28 +122,40 @@ class Runner:
     def start(
         self, inputs: Mapping[str, str], *, env: Mapping[str, str] | None = None, keep: bool = False
     ) -> Step:
-        """Start the action. With `keep` the container stays until `clean_up`, for inspection; the runner keeps none."""
+        """Start the action.
+
+        With `keep`, the container stays for inspection until `clean_up`. The runner keeps none.
+        """
         step = uuid.uuid4().hex[:12]
+        file_commands = self._folder / "file_commands"
         files = {variable: f"{kind}_{step}" for variable, kind in FILE_COMMANDS.items()}
-        commands = self._folder / "file_commands"
         for file in files.values():
-            (commands / file).touch()
-        places = {variable: f"/github/file_commands/{file}" for variable, file in files.items()}
-        variables = {**(env or {}), **input_variables(inputs), **places, **FIXED_VARIABLES}
-        mounts = [f"{self._folder / name}:{inside}" for name, inside in FOLDERS.items()]
+            (file_commands / file).touch()
+
+        variables = dict(env or {})
+        variables |= input_variables(inputs)
+        for variable, file in files.items():
+            variables[variable] = f"/github/file_commands/{file}"
+        variables |= FIXED_VARIABLES
+
+        command = ["run", "--name", step, "--label", self._label, "--workdir", "/github/workspace"]
+        if not keep:
+            command.append("--rm")
+        # like the runner, only names; the docker client gets the values
+        for variable in variables:
+            command += ["-e", variable]
+        command += ["-e", "GITHUB_ACTIONS=true", "-e", "CI=true", "--network", "host"]
+        for name, inside in FOLDERS.items():
+            command += ["-v", f"{self._folder / name}:{inside}"]
+        command += ["--entrypoint", RUNS["entrypoint"], self._image, *RUNS["args"]]
+
         started = Step(
-            ["run", "--name", step, "--label", self._label, "--workdir", "/github/workspace"]
-            + ([] if keep else ["--rm"])
-            # like the runner, only names; the docker client gets the values
-            + [argument for variable in variables for argument in ("-e", variable)]
-            + ["-e", "GITHUB_ACTIONS=true", "-e", "CI=true", "--network", "host"]
-            + [argument for mount in mounts for argument in ("-v", mount)]
-            + ["--entrypoint", RUNS["entrypoint"], self._image, *RUNS["args"]],
+            command,
             name=step,
             env=variables,
             log=self._folder / f"{step}.log",
-            output=commands / files["GITHUB_OUTPUT"],
-            summary=commands / files["GITHUB_STEP_SUMMARY"],
+            output=file_commands / files["GITHUB_OUTPUT"],
+            summary=file_commands / files["GITHUB_STEP_SUMMARY"],
         )
         self._steps.append(started)
         return started
@@ -152,7 +170,5 @@ class Runner:
 
 def input_variables(inputs: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of inputs, and of the defaults of the others."""
-    return {
-        variable_of(name): value
-        for name, value in with_defaults(inputs, ROOT / "action.yml").items()
-    }
+    values = with_defaults(inputs, ROOT / "action.yml")
+    return {variable_of(name): value for name, value in values.items()}

@@ -1,13 +1,17 @@
-"""Kubernetes modes of ARC start the image in their own ways, which these tests imitate without a cluster.
+"""Kubernetes modes of ARC start the image in their own ways, imitated here without a cluster.
 
-Source: actions/runner-container-hooks, `packages/k8s/src`, `hooks/run-container-step.ts` and `k8s/utils.ts`.
+Source: actions/runner-container-hooks, `packages/k8s/src`, `hooks/run-container-step.ts` and
+`k8s/utils.ts`.
 
-- Mode `kubernetes` (0.7.0) runs `runs.entrypoint` and `runs.args` in a pod, with the work volume's folders as mounts.
-- Mode `kubernetes-novolume` (0.8.1) starts `tail -f /dev/null` in a pod, copies the job's files there, and executes a script with
-  `sh -e`. The script moves the files to where the runner promises them, and replaces itself with `env` and the entry point.
+- Mode `kubernetes` (0.7.0) runs `runs.entrypoint` and `runs.args` in a pod, with the work volume's
+  folders as mounts.
+- Mode `kubernetes-novolume` (0.8.1) starts `tail -f /dev/null` in a pod, copies the job's files
+  there, and executes a script with `sh -e`. The script moves the files to where the runner promises
+  them, and replaces itself with `env` and the entry point.
 """
 
 import json
+import re
 import signal
 import time
 import uuid
@@ -36,7 +40,10 @@ FOLDERS = {
     "_temp/_runner_file_commands": "/github/file_commands",
     "docs/docs": "/github/workspace",
 }
-"""The job's folders in the work folder, and their places for a container action. None of the modes has `/github/runner_temp`."""
+"""The job's folders in the work folder, and their places for a container action.
+
+None of the modes has `/github/runner_temp`.
+"""
 
 VARIABLES = {
     **FIXED_VARIABLES,
@@ -53,7 +60,8 @@ class Pod:
 
     def __init__(self, image: str, folder: Path) -> None:
         self.name = uuid.uuid4().hex[:12]
-        self.work, self.github = folder / "work", folder / "github"
+        self.work = folder / "work"
+        self.github = folder / "github"
         self._image = image
         self._log = folder / "log"
         for name in FOLDERS:
@@ -63,12 +71,13 @@ class Pod:
     def start_in_volume_mode(self, inputs: Mapping[str, str]) -> Step:
         """Start the entry point, with mounts of the work folder, as hooks 0.7.0 do."""
         variables = input_variables(inputs) | VARIABLES
-        mounts = {self.work: "/__w"} | {
-            self.work / name: inside for name, inside in FOLDERS.items()
-        }
+        mounts = {self.work: "/__w"}
+        for name, inside in FOLDERS.items():
+            mounts[self.work / name] = inside
         command = ["run", *self._options("/github/workspace", mounts)]
         # a Kubernetes secret, which takes hyphens in names
-        command += [argument for name in variables for argument in ("-e", name)]
+        for name in variables:
+            command += ["-e", name]
         command += ["--entrypoint", RUNS["entrypoint"], self._image, *RUNS["args"]]
         return self._step(command, variables, self.work / "_temp/_runner_file_commands")
 
@@ -77,9 +86,8 @@ class Pod:
         options = self._options("/__w", {self.work: "/__w", self.github: "/github"})
         docker("run", "--detach", *options, "--entrypoint", "tail", self._image, "-f", "/dev/null")
         (self.work / "_temp/step.sh").write_text(script(input_variables(inputs) | VARIABLES))
-        return self._step(
-            ["exec", self.name, "sh", "-e", "/__w/_temp/step.sh"], {}, self.github / "file_commands"
-        )
+        command = ["exec", self.name, "sh", "-e", "/__w/_temp/step.sh"]
+        return self._step(command, {}, self.github / "file_commands")
 
     def processes(self) -> list[str]:
         """Return the command lines of the container's processes."""
@@ -97,18 +105,20 @@ for arguments in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         docker("exec", self.name, RUNS["entrypoint"], "-I", "-c", code)
 
     def _options(self, folder: str, mounts: Mapping[Path, str]) -> list[str]:
-        volumes = [
-            argument
-            for outside, inside in mounts.items()
-            for argument in ("-v", f"{outside}:{inside}")
-        ]
-        labels = ["--name", self.name, "--label", f"{LABEL}={self.name}"]
-        return ["--rm", *labels, "--network=host", "--workdir", folder, *volumes]
+        options = ["--rm", "--name", self.name, "--label", f"{LABEL}={self.name}"]
+        options += ["--network=host", "--workdir", folder]
+        for outside, inside in mounts.items():
+            options += ["-v", f"{outside}:{inside}"]
+        return options
 
     def _step(self, command: list[str], variables: Mapping[str, str], files: Path) -> Step:
-        output, summary = files / "output", files / "summary"
         return Step(
-            command, name=self.name, env=variables, log=self._log, output=output, summary=summary
+            command,
+            name=self.name,
+            env=variables,
+            log=self._log,
+            output=files / "output",
+            summary=files / "summary",
         )
 
 
@@ -122,22 +132,28 @@ def pod(image: str, tmp_path: Path) -> Iterator[Pod]:
 def script(variables: Mapping[str, str]) -> str:
     """Return the script of a step.
 
-    The variables are arguments of `env`, because a shell cannot export a name with a hyphen. The runner has put quotation marks
-    around the arguments in action.yml.
+    The variables are arguments of `env`, because a shell cannot export a name with a hyphen. The
+    runner has put quotation marks around the arguments in action.yml.
     """
-    *before, file_commands, workspace = [
-        f"mv /__w/{name} {inside}" for name, inside in FOLDERS.items()
-    ]
-    arguments = " ".join(f'"{argument}"' for argument in RUNS["args"])
-    moves = " && ".join([*before, f"{file_commands} || true"])
-    assignments = " ".join(f'"{quoted(f"{name}={value}")}"' for name, value in variables.items())
-    command = f"exec env {assignments} {RUNS['entrypoint']} {arguments}"
-    return f'#!/bin/sh -l\nrm "$0"\n{moves} && {workspace} && cd /github/workspace && {command}\n'
+    commands = []
+    for name, inside in FOLDERS.items():
+        move = f"mv /__w/{name} {inside}"
+        if inside == "/github/file_commands":
+            move += " || true"
+        commands.append(move)
+    commands.append("cd /github/workspace")
+
+    assignments = [quoted(f"{name}={value}") for name, value in variables.items()]
+    arguments = [f'"{argument}"' for argument in RUNS["args"]]
+    commands.append(" ".join(["exec env", *assignments, RUNS["entrypoint"], *arguments]))
+
+    return f'#!/bin/sh -l\nrm "$0"\n{" && ".join(commands)}\n'
 
 
 def quoted(text: str) -> str:
-    """Escape what a shell interprets between double quotation marks."""
-    return "".join(f"\\{character}" if character in '\\"$`' else character for character in text)
+    """Put double quotation marks around a text, and escape what a shell interprets there."""
+    escaped = re.sub(r'[\\"$`]', r"\\\g<0>", text)
+    return f'"{escaped}"'
 
 
 def export(platform: Simulator, **more: str) -> dict[str, str]:
@@ -147,7 +163,9 @@ def export(platform: Simulator, **more: str) -> dict[str, str]:
         "domain": "docs.example.com",
         "poll-interval": "100ms",
     }
-    return inputs | {name.replace("_", "-"): value for name, value in more.items()}
+    for name, value in more.items():
+        inputs[name.replace("_", "-")] = value
+    return inputs
 
 
 def test_in_volume_mode_the_step_succeeds_without_a_temporary_folder_of_the_runner(
@@ -155,7 +173,8 @@ def test_in_volume_mode_the_step_succeeds_without_a_temporary_folder_of_the_runn
 ) -> None:
     ended = pod.start_in_volume_mode(export(platform, site_path="site")).wait()
 
-    assert (ended.end, ended.outputs["sitePath"]) == ((0, None), "site"), ended.stdout
+    assert ended.end == (0, None), ended.stdout
+    assert ended.outputs["sitePath"] == "site", ended.stdout
     assert (pod.work / "docs/docs/site/index.html").exists()
 
 
@@ -163,14 +182,15 @@ def test_without_a_volume_the_step_succeeds_and_nothing_arrives_in_the_folders_t
     pod: Pod, platform: Simulator
 ) -> None:
     options = {"note": 'it\'s "quoted", $HOME, `id`, \\ and\na line'}
+    inputs = export(platform, site_path="site", start_options=json.dumps(options))
 
-    ended = pod.start_in_novolume_mode(
-        export(platform, site_path="site", start_options=json.dumps(options))
-    ).wait()
+    ended = pod.start_in_novolume_mode(inputs).wait()
 
-    assert (ended.end, ended.outputs["sitePath"]) == ((0, None), "site"), ended.stdout
+    assert ended.end == (0, None), ended.stdout
+    assert ended.outputs["sitePath"] == "site", ended.stdout
     assert json.loads(platform.requests[0].body) == {**options, "domain": "docs.example.com"}
-    # the hook copies the job's pod, which does not have the files that the runner has just made for this step
+    # the hook copies the job's pod, which does not have the files that the runner has just made for
+    # this step
     assert "docs.example.com" in ended.summary
     assert (pod.github / "workspace/site/index.html").exists()
     assert [path for path in pod.work.rglob("*") if path.is_file()] == []
@@ -179,12 +199,14 @@ def test_without_a_volume_the_step_succeeds_and_nothing_arrives_in_the_folders_t
 def test_without_the_folder_of_outputs_it_stops_before_any_request(
     pod: Pod, platform: Simulator
 ) -> None:
-    # the job's pod has this folder after a `run:` step only, because the runner makes it in the first step
+    # the job's pod has this folder only after a `run:` step, because the runner makes it in the
+    # first step
     (pod.work / "_temp/_runner_file_commands").rmdir()
 
     ended = pod.start_in_novolume_mode(export(platform)).wait()
 
-    assert (ended.exit_code, platform.requests) == (1, []), ended.stdout
+    assert ended.exit_code == 1, ended.stdout
+    assert platform.requests == [], ended.stdout
     assert "GITHUB_OUTPUT" in ended.error
 
 
@@ -194,18 +216,20 @@ def test_a_cancel_of_the_hook_does_not_reach_the_action_but_a_forwarded_signal_w
     platform.plan_export("docs.example.com", ExportPlan(seconds=3600))
     step = pod.start_in_novolume_mode(export(platform, poll_interval="30s"))
     step.wait_for_log("job-id: ")
-    assert pod.processes() == [COMMAND, "tail -f /dev/null"], (
-        "no shell stays between the hook and the action"
-    )
+    without_a_shell_between = [COMMAND, "tail -f /dev/null"]
+    assert pod.processes() == without_a_shell_between
 
-    step.client.send_signal(signal.SIGINT)  # the runner ends the hook
+    # the runner ends the hook
+    step.client.send_signal(signal.SIGINT)
     step.client.wait(GRACE_SECONDS)
-    docker(
-        "kill", "--signal=SIGTERM", pod.name
-    )  # the first process is `tail`, which ignores it there
+    # the first process is `tail`, which ignores it there
+    docker("kill", "--signal=SIGTERM", pod.name)
 
-    assert (COMMAND in pod.processes(), step.outputs().keys()) == (True, {"jobId"})
+    assert COMMAND in pod.processes()
+    assert step.outputs().keys() == {"jobId"}
+
     pod.signal_action("SIGTERM")
+
     deadline = time.monotonic() + MAX_SECONDS
     while COMMAND in pod.processes():
         assert time.monotonic() < deadline, "the action still runs"

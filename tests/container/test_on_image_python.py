@@ -26,9 +26,8 @@ def image_with_tools(image: str, tmp_path_factory: pytest.TempPathFactory) -> It
     folder = tmp_path_factory.mktemp("on-image")
     shutil.copy(Path(__file__).with_name("on-image.Dockerfile"), folder / "Dockerfile")
     entries = re.split(r"(?m)^(?=\w)", (ROOT / "requirements" / "dev.txt").read_text())
-    (folder / "dev.txt").write_text(
-        "".join(entry for entry in entries if not NOT_NEEDED_INSIDE.match(entry))
-    )
+    needed = [entry for entry in entries if not NOT_NEEDED_INSIDE.match(entry)]
+    (folder / "dev.txt").write_text("".join(needed))
     build_image(tag, folder, f"ACTION={image}")
     yield tag
     remove_image(tag)
@@ -36,29 +35,20 @@ def image_with_tools(image: str, tmp_path_factory: pytest.TempPathFactory) -> It
 
 def test_they_pass_inside_the_image(image_with_tools: str) -> None:
     # if a Python of the image's version is available, `make test` runs everything on it
-    has_python = find_image_python() is not None
-    paths, processes = (TLS_ARCHIVES_AND_SOCKETS, 0) if has_python else (EVERYTHING, 2)
+    if find_image_python() is not None:
+        paths = TLS_ARCHIVES_AND_SOCKETS
+        processes = 0
+    else:
+        paths = EVERYTHING
+        processes = 2
+    command = ["run", "--rm", "--network=host"]
+    command += ["--volume", f"{ROOT}:/repository:ro", "--workdir", "/repository"]
+    command += ["--env", "PYTHONDONTWRITEBYTECODE=1"]
+    command += ["--env", "HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis"]
+    command += ["--entrypoint", "/opt/action/bin/python", image_with_tools, "-m", "pytest"]
+    command += ["-p", "no:cacheprovider", f"--numprocesses={processes}", *paths]
 
-    output = docker(
-        *(
-            "run",
-            "--rm",
-            "--network=host",
-            "--volume",
-            f"{ROOT}:/repository:ro",
-            "--workdir",
-            "/repository",
-        ),
-        *(
-            "--env",
-            "PYTHONDONTWRITEBYTECODE=1",
-            "--env",
-            "HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis",
-        ),
-        *("--entrypoint", "/opt/action/bin/python", image_with_tools, "-m", "pytest"),
-        *("-p", "no:cacheprovider", f"--numprocesses={processes}", *paths),
-        timeout_seconds=1100,
-    )
+    output = docker(*command, timeout_seconds=1100)
 
     assert " passed" in output
     assert "skipped" not in output

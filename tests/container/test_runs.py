@@ -15,21 +15,23 @@ from tests.keys import ADMIN_KEY
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the image
 
-RUNNER_UID, RUNNER_GID = 1001, 118
+RUNNER_UID = 1001
 """The user ID on GitHub's Linux runners."""
+RUNNER_GID = 118
 
 EXITING_MODULE = "raise SystemExit('a file of the workspace ran')\n"
 
 
 def export_of(domain: str, platform: Simulator, **more: str) -> dict[str, str]:
-    further = {name.replace("_", "-"): value for name, value in more.items()}
-    return {
+    inputs = {
         "base-url": platform.base_url,
         "admin-key": ADMIN_KEY,
         "domain": domain,
         "poll-interval": "100ms",
-        **further,
     }
+    for name, value in more.items():
+        inputs[name.replace("_", "-")] = value
+    return inputs
 
 
 def test_all_files_belong_to_the_workspaces_owner_and_none_is_written_into_the_container(
@@ -42,32 +44,32 @@ def test_all_files_belong_to_the_workspaces_owner_and_none_is_written_into_the_c
         "site_path": "public/site",
         "values_file": "deploy/export.yaml",
     }
+    inputs = export_of("docs.example.com", platform, **files, export_version="1")
 
-    step = runner.start(
-        export_of("docs.example.com", platform, **files, export_version="1"), keep=True
-    )
+    step = runner.start(inputs, keep=True)
     ended = step.wait()
     changes = docker("diff", step.name).splitlines()
 
     assert ended.end == (0, None), ended.stdout
-    assert [ended.outputs[name] for name in ("bundlePath", "sitePath", "valuesFile")] == [
-        *files.values()
-    ]
-    assert (ended.outputs["pageCount"], "docs.example.com" in ended.summary) == ("12", True)
-    owner, found = runner.workspace.stat(), [*runner.workspace.rglob("*")]
+    assert ended.outputs["bundlePath"] == files["bundle_path"]
+    assert ended.outputs["sitePath"] == files["site_path"]
+    assert ended.outputs["valuesFile"] == files["values_file"]
+    assert ended.outputs["pageCount"] == "12"
+    assert "docs.example.com" in ended.summary
+
+    found = [*runner.workspace.rglob("*")]
     assert len(found) > 15
-    assert {(path.lstat().st_uid, path.lstat().st_gid) for path in found} == {
-        (owner.st_uid, owner.st_gid)
-    }
-    assert {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in found} == {
-        (True, 0o755),
-        (False, 0o644),
-    }
-    assert any("/github" in change for change in changes), (
-        "the list shows what there is beside the image"
-    )
+    owner = runner.workspace.stat()
+    owners = {(path.lstat().st_uid, path.lstat().st_gid) for path in found}
+    assert owners == {(owner.st_uid, owner.st_gid)}
+    modes = {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in found}
+    assert modes == {(True, 0o755), (False, 0o644)}
+
+    mounted = [change for change in changes if "/github" in change]
+    assert mounted != [], "the list shows what there is beside the image"
     # byte code, for example, which Python would compile in each container
-    assert [change for change in changes if "/github" not in change] == []
+    written = [change for change in changes if "/github" not in change]
+    assert written == []
 
 
 def test_one_container_exports_several_domains_and_reports_the_one_that_failed(
@@ -78,33 +80,27 @@ def test_one_container_exports_several_domains_and_reports_the_one_that_failed(
         "failing.example.com": "job-failed",
         "api.example.com": None,
     }
+    inputs = export_of("\n".join(expected), platform, site_path="sites/{domain}")
 
-    ended = runner.start(
-        export_of("\n".join(expected), platform, site_path="sites/{domain}")
-    ).wait()
+    ended = runner.start(inputs).wait()
 
     assert ended.end == (1, "job-failed"), ended.stdout
     assert {row["domain"]: row["failureReason"] for row in ended.results} == expected
     assert "failing.example.com" in ended.error
-    assert {site.name for site in runner.workspace.glob("sites/*")} == {
-        "docs.example.com",
-        "api.example.com",
-    }
-    masked = [
-        number
-        for number, line in enumerate(ended.stdout.splitlines())
-        if line == f"::add-mask::{ADMIN_KEY}"
-    ]
-    assert masked == [0], "the runner learns the key before it could be shown"
+    sites = {site.name for site in runner.workspace.glob("sites/*")}
+    assert sites == {"docs.example.com", "api.example.com"}
+    mask = f"::add-mask::{ADMIN_KEY}"
+    lines = ended.stdout.splitlines()
+    assert lines[0] == mask, "the runner learns the key before it could be shown"
+    assert lines.count(mask) == 1
 
 
 def test_files_and_variables_of_the_workflow_have_no_effect(runner: Runner) -> None:
     for name in ("requests", "sitecustomize", "docs_platform_action", "json", "startup"):
         (runner.workspace / f"{name}.py").write_text(EXITING_MODULE)
     netrc = runner.home / ".netrc"
-    netrc.write_text(
-        "machine 127.0.0.1 login somebody password else\ndefault login somebody password else\n"
-    )
+    login = "login somebody password else"
+    netrc.write_text(f"machine 127.0.0.1 {login}\ndefault {login}\n")
     netrc.chmod(0o600)
     certificates = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
     proxies = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
@@ -123,18 +119,23 @@ def test_files_and_variables_of_the_workflow_have_no_effect(runner: Runner) -> N
         assert platform.ca_path is not None
         shutil.copy(platform.ca_path, runner.workspace / "ca.pem")
         platform.github.add(COMMIT, repository=FIXED_VARIABLES["GITHUB_REPOSITORY"])
-        env |= {"GITHUB_API_URL": platform.github_url}
+        env["GITHUB_API_URL"] = platform.github_url
         commit = {"commit": COMMIT, "github_token": platform.token, "deployment_creator": CREATOR}
-        ended = runner.start(
-            export_of("docs.example.com", platform, ca_bundle="ca.pem", **commit), env=env
-        ).wait()
+        inputs = export_of("docs.example.com", platform, ca_bundle="ca.pem", **commit)
+
+        ended = runner.start(inputs, env=env).wait()
 
     assert ended.end == (0, None), ended.stdout
-    sent = {
-        (request.operation in GITHUB_OPERATIONS, request.headers.get("Authorization"))
-        for request in platform.requests
-    }
-    assert sent == {(False, f"Bearer {ADMIN_KEY}"), (True, f"Bearer {platform.token}")}
+    sent_to_github = set()
+    sent_to_platform = set()
+    for request in platform.requests:
+        authorization = request.headers.get("Authorization")
+        if request.operation in GITHUB_OPERATIONS:
+            sent_to_github.add(authorization)
+        else:
+            sent_to_platform.add(authorization)
+    assert sent_to_github == {f"Bearer {platform.token}"}
+    assert sent_to_platform == {f"Bearer {ADMIN_KEY}"}
 
 
 @pytest.mark.parametrize(("signal", "exit_code"), [("SIGINT", 130), ("SIGTERM", 143)])

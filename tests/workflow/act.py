@@ -23,9 +23,22 @@ REPOSITORY = "example/docs"
 PUBLISHED_AS = "OWNER/docs-platform-action@v1"
 DEPLOYMENT = re.compile(r"^ +deployment: false( #.*)?$", re.MULTILINE)
 """A key of `environment`, which act 0.2.89 does not know: it runs workflows without it."""
-
 NAME = re.compile("^name: ", re.MULTILINE)
-"""What a workflow's name follows. The names of act's containers and volumes begin with it and the job's."""
+"""What a workflow's name follows.
+
+The names of act's containers and volumes begin with the workflow's name and the job's.
+"""
+PASSED_VARIABLES = ("PATH", "DOCKER_HOST", "DOCKER_BUILDKIT", "TMPDIR")
+RUNNER_LABELS = ("ubuntu-latest", "ubuntu-26.04", "docs-internal")
+ACT_OPTIONS = (
+    "--pull=false",
+    "--rebuild",
+    "--rm",
+    "--action-offline-mode",
+    "--no-cache-server",
+    "--container-daemon-socket",
+    "-",
+)
 
 GIT_SETTINGS = "[user]\nname = Docs\nemail = docs@example.com\n[safe]\ndirectory = *\n"
 
@@ -45,8 +58,9 @@ class WorkflowRun:
 class Act:
     """A repository with workflows, and with what is in its folder already.
 
-    `image` is that of the jobs. `actions` are folders that act uses for other actions, by their names with versions.
-    The name of each workflow gets a prefix, so that the same one can run for several tests at once.
+    `image` is that of the jobs. `actions` are folders that act uses for other actions, by their
+    names with versions. The name of each workflow gets a prefix, so that the same one can run for
+    several tests at once.
     """
 
     def __init__(
@@ -55,18 +69,25 @@ class Act:
         self._home = folder / "home"
         self.repository = folder / "docs"
         self._actions = actions
-        (self.repository / ".github" / "workflows").mkdir(parents=True)
-        own = f"{TEST_RUN}-{uuid.uuid4().hex[:4]}"
-        for name, text in workflows.items():
-            named = NAME.sub(rf"\g<0>{own} ", text) if NAME.search(text) else f"name: {own}\n{text}"
-            (self.repository / ".github" / "workflows" / name).write_text(
-                DEPLOYMENT.sub("", named), encoding="utf-8"
-            )
+        self._write_workflows(workflows)
         self._home.mkdir()
         (self._home / ".gitconfig").write_text(GIT_SETTINGS)
         # without a settings file act asks on its first run which image to use
-        labels = ("ubuntu-latest", "ubuntu-26.04", "docs-internal")
-        (self._home / ".actrc").write_text("".join(f"-P {label}={image}\n" for label in labels))
+        platforms = [f"-P {label}={image}\n" for label in RUNNER_LABELS]
+        (self._home / ".actrc").write_text("".join(platforms))
+        self._commit_everything()
+
+    def _write_workflows(self, workflows: Mapping[str, str]) -> None:
+        folder = self.repository / ".github" / "workflows"
+        folder.mkdir(parents=True)
+        own = f"{TEST_RUN}-{uuid.uuid4().hex[:4]}"
+        for name, text in workflows.items():
+            named, count = NAME.subn(rf"\g<0>{own} ", text)
+            if count == 0:
+                named = f"name: {own}\n{text}"
+            (folder / name).write_text(DEPLOYMENT.sub("", named), encoding="utf-8")
+
+    def _commit_everything(self) -> None:
         self.git("init", "--quiet", "--initial-branch=main")
         self.git("remote", "add", "origin", f"https://github.com/{REPOSITORY}.git")
         self.git("add", "--all")
@@ -97,43 +118,43 @@ class Act:
     ) -> WorkflowRun:
         """Run a workflow for an event, or only one of its jobs with those that it needs.
 
-        `inputs` are for `workflow_dispatch`, `payload` is the event as GitHub sends it, and `environment` is that of every step.
+        `inputs` are for `workflow_dispatch`, `payload` is the event as GitHub sends it, and
+        `environment` is that of every step.
         """
         port = platform.github_url.rpartition(":")[2]
-        settings = {
-            "--var": {
-                "DOCS_API_URL": platform.base_url,
-                "DOCS_DOMAIN": DOMAIN,
-                "DOCS_DEPLOYMENT_CREATOR": CREATOR,
-                **(variables or {}),
-            },
-            "--secret": {
-                "DOCS_ADMIN_KEY": platform.key,
-                "GITHUB_TOKEN": platform.token,
-                **(secrets or {}),
-            },
-            "--input": inputs or {},
-            "--env": {
-                "GITHUB_API_URL": platform.github_url,
-                "ARTIFACTS": f"{TEST_RUN}-{port}",
-                **(environment or {}),
-            },
-            "--local-repository": self._actions,
+        all_variables = {
+            "DOCS_API_URL": platform.base_url,
+            "DOCS_DOMAIN": DOMAIN,
+            "DOCS_DEPLOYMENT_CREATOR": CREATOR,
+            **(variables or {}),
         }
-        event_file = self._home / "event.json"
-        event_file.write_text(json.dumps(payload))
+        all_secrets = {
+            "DOCS_ADMIN_KEY": platform.key,
+            "GITHUB_TOKEN": platform.token,
+            **(secrets or {}),
+        }
+        whole_environment = {
+            "GITHUB_API_URL": platform.github_url,
+            "ARTIFACTS": f"{TEST_RUN}-{port}",
+            **(environment or {}),
+        }
+        arguments = [event, "--workflows", f".github/workflows/{workflow}", *ACT_OPTIONS]
+        arguments += options("--var", all_variables)
+        arguments += options("--secret", all_secrets)
+        arguments += options("--input", inputs or {})
+        arguments += options("--env", whole_environment)
+        arguments += options("--local-repository", self._actions)
+        if payload:
+            event_file = self._home / "event.json"
+            event_file.write_text(json.dumps(payload))
+            arguments += ["--eventpath", str(event_file)]
+        if job:
+            arguments += ["--job", job]
+        return self._act(arguments)
+
+    def _act(self, arguments: list[str]) -> WorkflowRun:
         done = subprocess.run(
-            [need_act(), event, "--workflows", f".github/workflows/{workflow}"]
-            + ["--pull=false", "--rebuild", "--rm", "--action-offline-mode", "--no-cache-server"]
-            + ["--container-daemon-socket", "-"]
-            + [
-                part
-                for option, given in settings.items()
-                for name, value in given.items()
-                for part in (option, f"{name}={value}")
-            ]
-            + (["--eventpath", str(event_file)] if payload else [])
-            + (["--job", job] if job else []),
+            [need_act(), *arguments],
             cwd=self.repository,
             env=self._env(),
             stdin=subprocess.DEVNULL,
@@ -146,9 +167,16 @@ class Act:
         return WorkflowRun(succeeded=done.returncode == 0, log=without_key(done.stdout))
 
     def _env(self) -> dict[str, str]:
-        kept = {
-            name: os.environ[name]
-            for name in ("PATH", "DOCKER_HOST", "DOCKER_BUILDKIT", "TMPDIR")
-            if name in os.environ
-        }
-        return {**kept, "HOME": str(self._home), "GIT_CONFIG_NOSYSTEM": "1", "LANG": "C.UTF-8"}
+        env = {"HOME": str(self._home), "GIT_CONFIG_NOSYSTEM": "1", "LANG": "C.UTF-8"}
+        for name in PASSED_VARIABLES:
+            if name in os.environ:
+                env[name] = os.environ[name]
+        return env
+
+
+def options(option: str, values: Mapping[str, object]) -> list[str]:
+    """Return the arguments that pass each value under its name, with one option each."""
+    arguments = []
+    for name, value in values.items():
+        arguments += [option, f"{name}={value}"]
+    return arguments

@@ -86,14 +86,14 @@ class Cluster:
         if found is None:
             return _failure(404, "NotFound")
         namespace, kind, name = found.groups()
-        body = _read(request.get_data()) if request.content_length else {}
         if name is None and request.method == "GET":
             # Helm 4 waits with a watch; it reads the list if that is refused
-            return (
-                _failure(405, "MethodNotAllowed")
-                if "watch" in request.args
-                else (200, self._list(kind, namespace, request))
-            )
+            if "watch" in request.args:
+                return _failure(405, "MethodNotAllowed")
+            return 200, self._list(kind, namespace, request)
+        body: Json = {}
+        if request.content_length:
+            body = _read(request.get_data())
         key = (kind, namespace, name or body["metadata"]["name"])
         old = self.objects.get(key)
         if request.method == "POST" or (request.method == "PATCH" and old is None):
@@ -108,20 +108,22 @@ class Cluster:
             return 201, self.objects[key]
         if old is None:
             return _failure(404, "NotFound")
-        if body:
-            self.objects[key] = body if request.method == "PUT" else _merged(old, body)
+        if body and request.method == "PUT":
+            self.objects[key] = body
+        elif body:
+            self.objects[key] = _merged(old, body)
         return 200, self.objects[key]
 
     def _list(self, kind: str, namespace: str, request: Request) -> Json:
-        wanted = dict(
-            part.split("=") for part in request.args.get("labelSelector", "").split(",") if part
-        )
-        items = [
-            found
-            for (of_kind, of_namespace, _), found in self.objects.items()
-            if (of_kind, of_namespace) == (kind, namespace)
-            and wanted.items() <= found["metadata"].get("labels", {}).items()
-        ]
+        selectors = request.args.get("labelSelector", "").split(",")
+        wanted = dict(selector.split("=") for selector in selectors if selector)
+        items = []
+        for (of_kind, of_namespace, _), found in self.objects.items():
+            if (of_kind, of_namespace) != (kind, namespace):
+                continue
+            labels = found["metadata"].get("labels", {})
+            if wanted.items() <= labels.items():
+                items.append(found)
         return {"kind": f"{KINDS[kind]}List", "apiVersion": "v1", "metadata": {}, "items": items}
 
 
@@ -141,26 +143,27 @@ def running_cluster() -> Iterator[Cluster]:
 
 
 def _read(body: bytes) -> Json:
-    """Read an object from a client: JSON, or a secret as protocol buffers (source: k8s.io/api, generated.proto)."""
+    """Read an object from a client: JSON, or a secret as protocol buffers.
+
+    Source: k8s.io/api, generated.proto.
+    """
     if not body.startswith(PROTOCOL_BUFFERS):
         found: Json = json.loads(body)
         return found
     secret = _fields(_fields(body.removeprefix(PROTOCOL_BUFFERS))[2][0])
     metadata = _fields(secret[1][0])
-    return {
-        "metadata": {
-            "name": metadata[1][0].decode(),
-            "labels": {k.decode(): v.decode() for k, v in _pairs(metadata[11])},
-        },
-        "data": {
-            name.decode(): base64.b64encode(value).decode() for name, value in _pairs(secret[2])
-        },
-        "type": secret[3][0].decode(),
-    }
+    name = metadata[1][0].decode()
+    labels = {label: value.decode() for label, value in _entries(metadata[11])}
+    data = {key: base64.b64encode(value).decode() for key, value in _entries(secret[2])}
+    kind = secret[3][0].decode()
+    return {"metadata": {"name": name, "labels": labels}, "data": data, "type": kind}
 
 
-def _pairs(entries: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    return ((entry[1][0], entry[2][0]) for entry in map(_fields, entries))
+def _entries(messages: list[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and values of a map."""
+    for message in messages:
+        entry = _fields(message)
+        yield entry[1][0].decode(), entry[2][0]
 
 
 def _fields(message: bytes) -> dict[int, list[bytes]]:
@@ -175,7 +178,8 @@ def _fields(message: bytes) -> dict[int, list[bytes]]:
 
 
 def _number(rest: Iterator[int]) -> int | None:
-    number = shift = 0
+    number = 0
+    shift = 0
     for byte in rest:
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
@@ -196,8 +200,10 @@ def _failure(code: int, reason: str) -> tuple[int, Json]:
 
 
 def _merged(old: Json, patch: Json) -> Json:
-    changed = {
-        name: _merged(old.get(name) or {}, new) if isinstance(new, dict) else new
-        for name, new in patch.items()
-    }
-    return {**old, **changed}
+    merged = dict(old)
+    for name, new in patch.items():
+        if isinstance(new, dict):
+            merged[name] = _merged(old.get(name) or {}, new)
+        else:
+            merged[name] = new
+    return merged

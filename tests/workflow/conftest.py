@@ -1,4 +1,7 @@
-"""act with a user's repository, a simulated platform, and the object storage that workflows upload to: moto's S3."""
+"""act with a user's repository, a simulated platform, and an object storage.
+
+The storage, which workflows upload to, is moto's S3.
+"""
 
 import re
 import subprocess
@@ -33,7 +36,9 @@ from tests.workflow.plan import BUCKET, plan_workflows
 HERE = Path(__file__).parent
 EXAMPLES = ROOT / "examples"
 PAGES = 12
-OLDER, MERGED = "a" * 40, "b" * 40  # commits before that of the events
+# commits before that of the events
+OLDER = "a" * 40
+MERGED = "b" * 40
 
 AWS = {
     "aws_access_key_id": "AKIA-OF-THE-TESTS",
@@ -61,26 +66,25 @@ def examples_image() -> str:
 
 @pytest.fixture(scope="session")
 def act(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Act:
-    """Return a repository with the unchanged examples, the README's workflows, those of the tests, CI, and the action."""
+    """Return a repository with workflows and the action.
+
+    The workflows are the unchanged examples, the README's, those of the tests, and CI.
+    """
     folder = tmp_path_factory.mktemp("act")
-    files = [
-        *EXAMPLES.glob("*.yml"),
-        *HERE.glob("workflows/*.yml"),
-        ROOT / ".github" / "workflows" / "ci.yml",
-    ]
-    workflows = (
-        {file.name: file.read_text("utf-8") for file in files}
-        | readme_workflows()
-        | plan_workflows()
-    )
-    # the actions that need GitHub or AWS have stand-ins
-    text = "".join(file.read_text("utf-8") for file in EXAMPLES.glob("*.yml"))
-    used = {*re.findall(r"uses: ([\w.-]+/[\w.-]+)@([0-9a-f]{40})", text)}
+    examples = [*EXAMPLES.glob("*.yml")]
+    own = [*HERE.glob("workflows/*.yml"), ROOT / ".github" / "workflows" / "ci.yml"]
+    workflows = {file.name: file.read_text("utf-8") for file in examples + own}
+    workflows |= readme_workflows()
+    workflows |= plan_workflows()
+
     published = copy_action(folder / "published")
     poll_often(published / "action.yml")
-    actions = {f"{name}@{commit}": HERE / "actions" / name for name, commit in used} | {
-        PUBLISHED_AS: published
-    }
+    actions = {PUBLISHED_AS: published}
+    # the actions that need GitHub or AWS have stand-ins
+    text = "".join(file.read_text("utf-8") for file in examples)
+    for name, commit in re.findall(r"uses: ([\w.-]+/[\w.-]+)@([0-9a-f]{40})", text):
+        actions[f"{name}@{commit}"] = HERE / "actions" / name
+
     copy_action(folder / "docs")
     act = Act(folder=folder, workflows=workflows, image=examples_image, actions=actions)
     build_published_as_act(f"{BUILT_IMAGE}-published", published)
@@ -89,7 +93,10 @@ def act(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Act:
 
 
 def poll_often(manifest: Path) -> None:
-    """Shorten the default of `poll-interval`: most workflows do not set it, and what is waited for has already ended."""
+    """Shorten the default of `poll-interval`.
+
+    Most workflows do not set it, and what is waited for has already ended.
+    """
     text = manifest.read_text("utf-8")
     shortened = re.sub(r"(\n  poll-interval:\n.*\n    default: )1s\n", r"\g<1>100ms\n", text)
     assert shortened != text
@@ -97,11 +104,12 @@ def poll_often(manifest: Path) -> None:
 
 
 def build_published_as_act(tag: str, published: Path) -> None:
-    """Build the published action, so that act's builds, one for each step, find everything in the cache.
+    """Build the published action, so that act's builds find everything in the cache.
 
-    act cannot choose a build's network, and some engines have only the host's. The cache requires the same files with the same
-    attributes, and act sends no folders. It uses the classic builder: where BuildKit is the default, act's first build finds
-    nothing in the cache.
+    act builds for each step. It cannot choose a build's network, and some engines have only the
+    host's. The cache requires the same files with the same attributes, and act sends no folders. It
+    uses the classic builder: where BuildKit is the default, act's first build finds nothing in the
+    cache.
     """
     with tempfile.TemporaryFile() as context:
         # in the default format, more precedes the first file than the docker command looks at
@@ -114,19 +122,18 @@ def build_published_as_act(tag: str, published: Path) -> None:
 
 
 def build_repository_as_act(tag: str, repository: Path, image: str) -> None:
-    """Build the action of a repository, for `uses: ./`. act copies the repository through a container, so this does too."""
+    """Build the action of a repository, for `uses: ./`.
+
+    act copies the repository through a container, so this does too.
+    """
     if has_image(tag):
         return
     container = docker("create", "--network=host", image, "true").strip()
     try:
         docker("cp", f"{repository}/.", f"{container}:/action")
+        copy = ["docker", "cp", f"{container}:/action/.", "-"]
         with tempfile.TemporaryFile() as context:
-            subprocess.run(
-                ["docker", "cp", f"{container}:/action/.", "-"],
-                stdout=context,
-                check=True,
-                timeout=60,
-            )
+            subprocess.run(copy, stdout=context, check=True, timeout=60)
             context.seek(0)
             build_image(tag, context)
     finally:
@@ -136,15 +143,14 @@ def build_repository_as_act(tag: str, repository: Path, image: str) -> None:
 @pytest.fixture
 def platform(act: Act) -> Iterator[Simulator]:
     """Serve a platform that has deployed the commit of the events."""
-    seconds = {"export_seconds": 0.0, "agent_seconds": 0.0}
-    commits = [OLDER, MERGED, act.commit]
     with Simulator(
         key=ADMIN_KEY,
         token="token-of-the-run",
-        commits=commits,
+        commits=[OLDER, MERGED, act.commit],
         pages=PAGES,
         build_ids=False,
-        **seconds,
+        export_seconds=0.0,
+        agent_seconds=0.0,
     ) as platform:
         platform.github.add(act.commit, repository=REPOSITORY)
         yield platform
@@ -155,7 +161,8 @@ def aws() -> Iterator[str]:
     """Serve AWS, and return its address."""
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
-    yield "http://{}:{}".format(*server.get_host_and_port())
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
     server.stop()
 
 
@@ -172,17 +179,18 @@ def storage(aws: str) -> Client:
 
 def access(storage: Client) -> dict[str, str]:
     """Return the variables with which the AWS command line reaches the storage."""
-    credentials = {
-        name.replace("region_name", "aws_default_region").upper(): value
-        for name, value in AWS.items()
+    return {
+        "AWS_ENDPOINT_URL": storage.meta.endpoint_url,
+        "AWS_ACCESS_KEY_ID": AWS["aws_access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": AWS["aws_secret_access_key"],
+        "AWS_DEFAULT_REGION": AWS["region_name"],
     }
-    return {"AWS_ENDPOINT_URL": storage.meta.endpoint_url, **credentials}
 
 
 def contents(storage: Client, bucket: str = BUCKET) -> dict[str, bytes]:
     """Return the files in a bucket."""
-    found = storage.list_objects_v2(Bucket=bucket).get("Contents", [])
-    return {
-        entry["Key"]: storage.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
-        for entry in found
-    }
+    files = {}
+    for entry in storage.list_objects_v2(Bucket=bucket).get("Contents", []):
+        name = entry["Key"]
+        files[name] = storage.get_object(Bucket=bucket, Key=name)["Body"].read()
+    return files

@@ -1,4 +1,7 @@
-"""Only what was approved is published, and an earlier export can be published again. Each run has a plan and a publication."""
+"""Only what was approved is published, and an earlier export can be published again.
+
+Each run has a plan and a publication.
+"""
 
 import hashlib
 import json
@@ -16,11 +19,9 @@ from tests.workflow.steps import run_step
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
-PLAN, BACK, CALL = (
-    "plan-and-publish.yml",
-    "publish-an-earlier-export.yml",
-    "call-plan-and-publish.yml",
-)
+PLAN: Final = "plan-and-publish.yml"
+BACK: Final = "publish-an-earlier-export.yml"
+CALL: Final = "call-plan-and-publish.yml"
 VARIABLES: Final = {**UPLOAD, **PROJECT, "AWS_PLAN_ROLE": "arn:aws:iam::123456789012:role/plan"}
 RUN: Final = f"repos/{REPOSITORY}/actions/runs/1"
 OWN: Final = ".github/workflows/plan-and-publish.yml"
@@ -33,20 +34,20 @@ ANSWERS: Final = {
     RUN: {"path": OWN},
     f"repos/{REPOSITORY}/actions/runs?status=waiting": {"workflow_runs": WAITING},
 }
-REVIEWER: Final = {"login": "reviewer"}
-NOBODY: Final[list[dict[str, Any]]] = []
-APPROVED: Final[list[dict[str, Any]]] = [
-    {"state": "approved", "environments": [{"name": "production"}], "user": REVIEWER, "comment": ""}
-]
-NOT_THIS: Final = [
-    {"state": "approved", "environments": [{"name": "staging"}], "user": REVIEWER, "comment": ""},
-    {
-        "state": "rejected",
-        "environments": [{"name": "production"}],
-        "user": REVIEWER,
+
+
+def review(state: str, environment: str) -> dict[str, Any]:
+    return {
+        "state": state,
+        "environments": [{"name": environment}],
+        "user": {"login": "reviewer"},
         "comment": "",
-    },
-]
+    }
+
+
+NOBODY: Final[list[dict[str, Any]]] = []
+APPROVED: Final = [review("approved", "production")]
+NOT_THIS: Final = [review("approved", "staging"), review("rejected", "production")]
 FIRST: Final = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}}
 
 
@@ -54,7 +55,9 @@ class Bucket:
     """A bucket that is published to by workflows."""
 
     def __init__(self, act: Act, platform: Simulator, storage: Client) -> None:
-        self.act, self.platform, self.storage = act, platform, storage
+        self.act = act
+        self.platform = platform
+        self.storage = storage
 
     def run(
         self, workflow: str = PLAN, *, approvals: object = APPROVED, between: str = "", **given: Any
@@ -73,23 +76,17 @@ class Bucket:
 
     def site(self) -> Mapping[str, bytes]:
         """Return the published files, without those of the next publication."""
-        return {
-            name: body
-            for name, body in contents(self.storage).items()
-            if not name.startswith("publication/")
-        }
+        files = contents(self.storage)
+        return {name: body for name, body in files.items() if not name.startswith("publication/")}
 
     def kept(self) -> dict[str, str]:
         """Return the SHA-256 of each kept archive, by its name."""
-        found = {
-            name: body
-            for name, body in contents(self.storage).items()
-            if name.startswith("publication/bundles/")
-        }
-        return {
-            name.rpartition("/")[2]: hashlib.sha256(body).hexdigest()
-            for name, body in found.items()
-        }
+        kept = {}
+        for path, body in contents(self.storage).items():
+            if path.startswith("publication/bundles/"):
+                name = path.rpartition("/")[2]
+                kept[name] = hashlib.sha256(body).hexdigest()
+        return kept
 
 
 @pytest.fixture
@@ -99,36 +96,44 @@ def bucket(act: Act, platform: Simulator, storage: Client) -> Bucket:
 
 def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(bucket: Bucket) -> None:
     first = bucket.run(**FIRST)
+
     assert first.succeeded, first.log
     assert f"mode: collect, project-id: {PROJECT['DOCS_PROJECT_ID']}" in first.log
     assert "Approved by reviewer" in first.log
     assert first.printed("asked of gh:") == [f"run cancel 0 --repo {REPOSITORY}"], first.log
     published = bucket.site()
-    (sha256,) = kept = bucket.kept()
+    kept = bucket.kept()
+    (sha256,) = kept
     assert kept == {sha256: sha256}
 
     bucket.change(added=1, changed=2, removed=1)
     second = bucket.run()
+
     assert second.succeeded, second.log
     assert bucket.site() != published
     assert "guides/new-1.html" in bucket.site()
     assert len(bucket.kept()) == 2
 
-    started, online = bucket.platform.count("start_export"), contents(bucket.storage)
-    for approvals, succeeds in ((NOT_THIS, False), (APPROVED, True)):
-        back = bucket.run(
-            BACK,
-            approvals=approvals,
-            event="workflow_dispatch",
-            inputs={"bundle-sha256": sha256.upper()},
-        )
-        assert back.succeeded == succeeds, back.log
-        assert "1 added, 2 text changed" in back.log
-        assert back.printed("asked of gh:") == [
-            f"run cancel {run} --repo {REPOSITORY}" for run in (2, 0)
-        ]
-        assert (contents(bucket.storage) == online) != succeeds
-        assert (bucket.site() == published) == succeeds
+    started = bucket.platform.count("start_export")
+    online = contents(bucket.storage)
+    inputs = {"bundle-sha256": sha256.upper()}
+    earlier: dict[str, Any] = {"event": "workflow_dispatch", "inputs": inputs}
+    cancels = [f"run cancel {run} --repo {REPOSITORY}" for run in (2, 0)]
+    refused = bucket.run(BACK, approvals=NOT_THIS, **earlier)
+
+    assert not refused.succeeded, refused.log
+    assert "1 added, 2 text changed" in refused.log
+    assert refused.printed("asked of gh:") == cancels
+    assert contents(bucket.storage) == online
+    assert bucket.site() != published
+
+    back = bucket.run(BACK, approvals=APPROVED, **earlier)
+
+    assert back.succeeded, back.log
+    assert "1 added, 2 text changed" in back.log
+    assert back.printed("asked of gh:") == cancels
+    assert contents(bucket.storage) != online
+    assert bucket.site() == published
     assert bucket.platform.count("start_export") == started
 
 
@@ -150,7 +155,8 @@ def test_a_changed_archive_and_a_stale_approval_are_not_published(
 
     assert not run.succeeded, run.log
     assert reason in run.log
-    assert (bucket.site(), bucket.kept()) == ({}, {})
+    assert bucket.site() == {}
+    assert bucket.kept() == {}
 
 
 @pytest.mark.parametrize(
@@ -159,7 +165,7 @@ def test_a_changed_archive_and_a_stale_approval_are_not_published(
         (NOBODY, 1, "::error::Nobody has approved this run. "),
         (NOT_THIS, 1, "::error::Nobody has approved this run. "),
         ([*NOT_THIS, *APPROVED], 0, "Approved by reviewer\n"),
-        ([{**APPROVED[0], "environments": [{"name": "Production"}]}], 0, "Approved by reviewer\n"),
+        ([review("approved", "Production")], 0, "Approved by reviewer\n"),
     ],
 )
 def test_only_an_approval_of_the_environment_counts(
@@ -173,7 +179,8 @@ def test_only_an_approval_of_the_environment_counts(
 
     code, log = run_step(examples_image, PLAN, "Stop unless somebody has approved this run", github)
 
-    assert (code, printed in log) == (status, True), log
+    assert code == status, log
+    assert printed in log, log
 
 
 PUBLISHED: Final = b"what is published"
@@ -208,12 +215,15 @@ def test_the_published_site_is_compared_with_the_one_of_the_plan(
         "BUCKET": f"s3://{BUCKET}",
         "PLANNED": planned,
         "FIRST_PUBLICATION": str(is_first).lower(),
+        **access(storage),
     }
     step = "Stop if the published site is not the one of the plan"
 
-    code, log = run_step(examples_image, PLAN, step, {**variables, **access(storage)})
+    code, log = run_step(examples_image, PLAN, step, variables)
 
-    assert (code, error in log) == (1 if error else 0, True), log
+    expected_code = 1 if error else 0
+    assert code == expected_code, log
+    assert error in log, log
 
 
 SITES: Final = {
@@ -224,14 +234,12 @@ SITES: Final = {
 
 @pytest.mark.parametrize("site", SITES)
 def test_several_sites_call_one_workflow(bucket: Bucket, site: str) -> None:
+    region = {"LocationConstraint": AWS["region_name"]}
     other, _ = SITES["developers"]
-    bucket.storage.create_bucket(
-        Bucket=other, CreateBucketConfiguration={"LocationConstraint": AWS["region_name"]}
-    )
+    bucket.storage.create_bucket(Bucket=other, CreateBucketConfiguration=region)
+    inputs = {"site": site, "first-publication": "true"}
 
-    run = bucket.run(
-        CALL, event="workflow_dispatch", inputs={"site": site, "first-publication": "true"}
-    )
+    run = bucket.run(CALL, event="workflow_dispatch", inputs=inputs)
 
     assert run.succeeded, run.log
     name, domain = SITES[site]
@@ -239,16 +247,21 @@ def test_several_sites_call_one_workflow(bucket: Bucket, site: str) -> None:
     assert [made for made, files in published.items() if files] == [name]
     assert domain.encode() in published[name]["index.html"]
     # not by project: the variable names that of another site
-    assert [request.path for request in bucket.platform.requests_of("start_export")] == [
-        "/v1/static-export/jobs"
-    ]
+    (start,) = bucket.platform.requests_of("start_export")
+    assert start.path == "/v1/static-export/jobs"
     assert MANIFEST in published[name]
 
 
 def test_the_publications_of_both_workflows_have_the_same_steps(act: Act) -> None:
-    workflows = act.repository / ".github" / "workflows"
-    plan, back = (
-        (workflows / name).read_text().partition("\n  publish:\n")[2] for name in (PLAN, BACK)
-    )
+    plan = publish_job(act, PLAN)
+    back = publish_job(act, BACK)
 
-    assert re.sub(r"group: .*", "", plan) == re.sub(r"group: .*", "", back) != ""
+    assert plan == back
+    assert plan != ""
+
+
+def publish_job(act: Act, workflow: str) -> str:
+    """Return the text of a workflow's job `publish`, without the group of its concurrency."""
+    text = (act.repository / ".github" / "workflows" / workflow).read_text()
+    _, _, job = text.partition("\n  publish:\n")
+    return re.sub(r"group: .*", "", job)

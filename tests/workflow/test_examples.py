@@ -1,9 +1,12 @@
-"""The examples and the README's workflows, each run unchanged in a user's repository, with the real programs that it calls."""
+"""The examples and the README's workflows, each run unchanged in a user's repository.
+
+They call the real programs.
+"""
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,7 @@ from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.models import BundleLink
 from tests.engine import docker
-from tests.workflow.act import DOMAIN, PROJECT, REPOSITORY, Act
+from tests.workflow.act import DOMAIN, PROJECT, REPOSITORY, Act, WorkflowRun
 from tests.workflow.cluster import Cluster, running_cluster
 from tests.workflow.conftest import (
     AWS,
@@ -44,6 +47,7 @@ pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the 
 HTML_FILES = PAGES + 1  # the page for missing addresses, too
 MANY_PAGES = 120  # more than `min-pages` in the README
 SITE = site_files(domain=DOMAIN, pages=PAGES)
+SHA256_OF_SITE = [f"{hashlib.sha256(body).hexdigest()}  {name}" for name, body in SITE.items()]
 ARCHIVE = build_archive(SITE, "tar.gz")
 OLD_PAGE = {"Bucket": BUCKET, "Body": b"The page that is online"}
 OLD_SCRIPTS = {days: f"_next/static/chunks/{days} days old.js" for days in (0, 29, 31)}
@@ -69,12 +73,11 @@ def hashed(token: str) -> str:
 
 def closed_pull_request(*, merged: bool, repository: str = "example/docs") -> dict[str, Any]:
     """Return an event with the part of GitHub's payload that act and the examples read."""
-    head = {"ref": "guide", "repo": {"full_name": repository}}
     pull_request = {
         "number": 7,
         "merged": merged,
         "merge_commit_sha": MERGED,
-        "head": head,
+        "head": {"ref": "guide", "repo": {"full_name": repository}},
         "base": {"ref": "main"},
     }
     return {"event": "pull_request", "payload": {"action": "closed", "pull_request": pull_request}}
@@ -92,6 +95,11 @@ def dispatched(job: str) -> dict[str, Any]:
     return {"event": "repository_dispatch", "payload": payload}
 
 
+COLLECTED = {"event": "workflow_dispatch", "inputs": {"job-id": "se_earlier"}}
+DEPLOYED = {
+    "event": "repository_dispatch",
+    "payload": {"action": "docs-deployed", "client_payload": {}},
+}
 PULL_REQUEST = "https://git.example.com/acme/docs/pull/18"
 COMMENT = (
     f"pr comment {PULL_REQUEST} --body The documentation agent is done. Please review its changes."
@@ -101,20 +109,13 @@ APP = {
     "variables": {"DOCS_APP_CLIENT_ID": "Iv23-of-the-tests", "DOCS_REPOSITORY": "handbook"},
     "secrets": {"DOCS_APP_PRIVATE_KEY": "key-of-the-app"},
 }
+APP_TOKEN = "app token for example/handbook with contents=write pull-requests=write"
 
 
 @pytest.mark.parametrize(
     ("example", "given", "printed"),
     [
-        (
-            "deploy-to-github-pages.yml",
-            {},
-            {
-                "deployed:": [
-                    f"{hashlib.sha256(body).hexdigest()}  {name}" for name, body in SITE.items()
-                ]
-            },
-        ),
+        ("deploy-to-github-pages.yml", {}, {"deployed:": SHA256_OF_SITE}),
         (
             "export-after-merge.yml",
             closed_pull_request(merged=True),
@@ -126,14 +127,7 @@ APP = {
             closed_pull_request(merged=True, repository="fork/docs"),
             {"Exported": []},
         ),
-        (
-            "export-the-merged-commit.yml",
-            {
-                "event": "repository_dispatch",
-                "payload": {"action": "docs-deployed", "client_payload": {}},
-            },
-            {"Exported": [f"{HTML_FILES} pages"]},
-        ),
+        ("export-the-merged-commit.yml", DEPLOYED, {"Exported": [f"{HTML_FILES} pages"]}),
         (
             "readme-comment.yml",
             dispatched("agent-pull-request"),
@@ -150,9 +144,7 @@ APP = {
             {**by_hand("agent-pull-request"), **APP},
             {
                 "asked of gh:": [f"pr merge --auto --squash {PULL_REQUEST}"],
-                "token of gh:": [
-                    hashed("app token for example/handbook with contents=write pull-requests=write")
-                ],
+                "token of gh:": [hashed(APP_TOKEN)],
             },
         ),
     ],
@@ -167,30 +159,17 @@ def test_an_example_prints_what_it_has_done(
     run = act.run(example, platform, **given)
 
     assert run.succeeded, run.log
-    assert {label: sorted(run.printed(label)) for label in printed} == {
-        label: sorted(lines) for label, lines in printed.items()
-    }
+    for label, lines in printed.items():
+        assert sorted(run.printed(label)) == sorted(lines), run.log
 
 
 @pytest.mark.parametrize(
     ("example", "given", "pages", "started", "cleared"),
     [
         ("upload-to-s3.yml", {}, PAGES, 1, 1),
-        (
-            "upload-to-s3.yml",
-            {"event": "workflow_dispatch", "inputs": {"job-id": "se_earlier"}},
-            MANY_PAGES,
-            0,
-            1,
-        ),
+        ("upload-to-s3.yml", COLLECTED, MANY_PAGES, 0, 1),
         ("readme-publish.yml", {}, MANY_PAGES, 1, 0),
-        (
-            "readme-publish.yml",
-            {"event": "workflow_dispatch", "inputs": {"job-id": "se_earlier"}},
-            MANY_PAGES,
-            0,
-            0,
-        ),
+        ("readme-publish.yml", COLLECTED, MANY_PAGES, 0, 0),
     ],
 )
 def test_the_bucket_holds_the_site_and_scripts_of_the_last_weeks(
@@ -208,9 +187,8 @@ def test_the_bucket_holds_the_site_and_scripts_of_the_last_weeks(
     storage.put_object(Bucket=BUCKET, Key="old/index.html", Body=b"A page that is no longer there")
     for age, script in OLD_SCRIPTS.items():
         storage.put_object(Bucket=BUCKET, Key=script, Body=b"")
-        s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[BUCKET].keys[
-            script
-        ].last_modified -= timedelta(days=age)
+        bucket = s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[BUCKET]
+        bucket.keys[script].last_modified -= timedelta(days=age)
     # as long as the new one, so that their sizes are equal
     storage.put_object(Bucket=BUCKET, Key="index.html", Body=b"x" * len(SITE["index.html"]))
     cdn = boto3.client("cloudfront", endpoint_url=storage.meta.endpoint_url, **AWS)
@@ -220,86 +198,89 @@ def test_the_bucket_holds_the_site_and_scripts_of_the_last_weeks(
     run = act.run(example, platform, variables=variables, environment=endpoint(storage), **given)
 
     assert run.succeeded, run.log
-    kept = [
-        script
-        for age, script in OLD_SCRIPTS.items()
-        if age <= 30 or not example.startswith("upload")
-    ]
-    assert contents(storage) == {
-        **site_files(domain=DOMAIN, pages=pages),
-        **dict.fromkeys(kept, b""),
-    }
-    for name, kind, caching in (
-        ("index.html", "text/html", "no-cache"),
-        ("assets/site.css", "text/css", "public, max-age=3600"),
-    ):
-        head = storage.head_object(Bucket=BUCKET, Key=name)
-        assert (head["ContentType"], head["CacheControl"]) == (kind, caching)
+    expected = site_files(domain=DOMAIN, pages=pages)
+    removes_old_scripts = example == "upload-to-s3.yml"
+    for age, script in OLD_SCRIPTS.items():
+        if age <= 30 or not removes_old_scripts:
+            expected[script] = b""
+    assert contents(storage) == expected
+    page = storage.head_object(Bucket=BUCKET, Key="index.html")
+    assert page["ContentType"] == "text/html"
+    assert page["CacheControl"] == "no-cache"
+    style = storage.head_object(Bucket=BUCKET, Key="assets/site.css")
+    assert style["ContentType"] == "text/css"
+    assert style["CacheControl"] == "public, max-age=3600"
     assert platform.count("start_export") == started
-    assert (
-        cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]["Quantity"]
-        == cleared
-    )
+    invalidations = cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]
+    assert invalidations["Quantity"] == cleared
 
 
 def test_an_export_waits_until_its_commit_is_deployed(act: Act, platform: Simulator) -> None:
     platform.github.add(OLDER, repository=REPOSITORY)
     platform.github.add(act.commit, repository=REPOSITORY)
     # however long the workflow takes to begin: at the first read, the newer one is in progress
-    states = (Fault(json=[{"state": state}]) for state in ("in_progress", "success"))
-    platform.script("read_deployment", *states)
+    in_progress = Fault(json=[{"state": "in_progress"}])
+    success = Fault(json=[{"state": "success"}])
+    platform.script("read_deployment", in_progress, success)
 
     run = act.run("deploy-to-github-pages.yml", platform)
 
     assert run.succeeded, run.log
     commit = act.commit[:7]
-    facts = f"The platform serves {OLDER[:7]}, which does not contain {commit} yet. The deployment of {commit} is in progress."
-    assert run.log.index(facts) < run.log.index(f"The platform serves {commit}.\n")
+    waiting = (
+        f"The platform serves {OLDER[:7]}, which does not contain {commit} yet. "
+        f"The deployment of {commit} is in progress."
+    )
+    assert run.log.index(waiting) < run.log.index(f"The platform serves {commit}.\n")
 
 
 def test_an_export_is_started_at_night_and_collected_in_the_morning(
     act: Act, platform: Simulator
 ) -> None:
-    made = [
-        (5, 1, "main", 7),
-        (29, 2, "main", 7),
-        (4, 3, "a-branch", 7),
-        (3, 4, "main", 8),
-    ]  # a fork has a branch main, too
-    now = datetime.now(UTC)
     artifacts = [
-        {
-            "created_at": f"{now - timedelta(hours=hours):%Y-%m-%dT%H:%M:%SZ}",
-            "workflow_run": {
-                "id": run,
-                "head_branch": branch,
-                "repository_id": 7,
-                "head_repository_id": repository,
-            },
-        }
-        for hours, run, branch, repository in made
+        artifact(hours=5, run=1),
+        artifact(hours=29, run=2),
+        artifact(hours=4, run=3, branch="a-branch"),
+        # a fork has a branch main, too
+        artifact(hours=3, run=4, repository=8),
     ]
     answers = {f"repos/{REPOSITORY}/actions/artifacts?name=docs-job": {"artifacts": artifacts}}
     environment = {"GH_ANSWERS": json.dumps(answers)}
 
-    night, morning = (
-        act.run(
-            "export-overnight.yml",
-            platform,
-            event="schedule",
-            payload={"schedule": at},
-            environment=environment,
-        )
-        for at in ("17 1 * * *", "17 5 * * *")
-    )
+    night = run_on_schedule(act, platform, "17 1 * * *", environment)
+    morning = run_on_schedule(act, platform, "17 5 * * *", environment)
 
     assert night.succeeded, night.log
     assert morning.succeeded, morning.log
-    assert (night.printed("Collected"), morning.printed("Collected")) == (
-        [],
-        [f"{HTML_FILES} pages"],
-    )
+    assert night.printed("Collected") == []
+    assert morning.printed("Collected") == [f"{HTML_FILES} pages"]
     assert platform.count("start_export") == 1
+
+
+def artifact(*, hours: int, run: int, branch: str = "main", repository: int = 7) -> dict[str, Any]:
+    """Return an artifact of repository 7, as old as `hours`, as GitHub lists it."""
+    created = datetime.now(UTC) - timedelta(hours=hours)
+    return {
+        "created_at": f"{created:%Y-%m-%dT%H:%M:%SZ}",
+        "workflow_run": {
+            "id": run,
+            "head_branch": branch,
+            "repository_id": 7,
+            "head_repository_id": repository,
+        },
+    }
+
+
+def run_on_schedule(
+    act: Act, platform: Simulator, at: str, environment: Mapping[str, str]
+) -> WorkflowRun:
+    return act.run(
+        "export-overnight.yml",
+        platform,
+        event="schedule",
+        payload={"schedule": at},
+        environment=environment,
+    )
 
 
 def test_after_an_incomplete_export_nothing_is_uploaded_and_nothing_removed(
@@ -318,7 +299,8 @@ def test_after_an_incomplete_export_nothing_is_uploaded_and_nothing_removed(
 def test_many_sites_are_deployed_and_the_failed_one_stays_unchanged(
     act: Act, platform: Simulator, storage: Client, name: str
 ) -> None:
-    good, bad = (DOMAIN, "developers.example.com"), "failing.example.com"
+    good = (DOMAIN, "developers.example.com")
+    bad = "failing.example.com"
     storage.put_object(**OLD_PAGE, Key=f"{bad}/index.html")
     sites = [*good, bad]
     if name == "DOCS_PROJECTS":
@@ -330,18 +312,16 @@ def test_many_sites_are_deployed_and_the_failed_one_stays_unchanged(
     )
 
     assert not run.succeeded, run.log
-    files = {
-        f"{domain}/{path}": body
-        for domain in good
-        for path, body in site_files(domain=domain, pages=PAGES).items()
-    }
-    assert contents(storage) == {**files, f"{bad}/index.html": OLD_PAGE["Body"]}
+    expected = {f"{bad}/index.html": OLD_PAGE["Body"]}
+    for domain in good:
+        for path, body in site_files(domain=domain, pages=PAGES).items():
+            expected[f"{domain}/{path}"] = body
+    assert contents(storage) == expected
     # act marks every job of a matrix as failed if one fails, so the steps are checked
     failed = re.findall(r"^\[.*?/Deploy (\S+)-\d+ *\] .*Failure - Main ", run.log, re.MULTILINE)
-    messages = re.findall(
-        r"::error::Not deployed\. Export of (\S+): .+\. The API at .* said: ", run.log
-    )
-    assert (failed, messages) == ([bad], [bad]), run.log
+    assert failed == [bad], run.log
+    message = r"::error::Not deployed\. Export of (\S+): .+\. The API at .* said: "
+    assert re.findall(message, run.log) == [bad], run.log
 
 
 def test_a_site_without_a_domain_is_not_deployed_to_the_whole_bucket(
@@ -365,13 +345,15 @@ def endpoint(storage: Client) -> dict[str, str]:
 
 ADDRESSES = {
     "index.html": ["/index.html", "/"],
-    "guide.html": ["/guide.html", "/guide"],  # beside the folder guide, which has no index.html
+    # beside the folder guide, which has no index.html
+    "guide.html": ["/guide.html", "/guide"],
     "guide/setup.html": ["/guide/setup.html", "/guide/setup"],
     "api/index.html": ["/api/index.html", "/api/", "/api"],
     "faq.html": ["/faq.html", "/faq"],
     "faq/index.html": ["/faq/index.html", "/faq/"],
     "404.html": ["/404.html", "/404"],
-    "license.html": ["/license.html"],  # beside a file of the name license
+    # beside a file of the name license
+    "license.html": ["/license.html"],
     "v1.html/index.html": ["/v1.html/index.html", "/v1.html/", "/v1.html"],
     "größe/a b+c.html": ["/gr%C3%B6%C3%9Fe/a%20b%2Bc.html", "/gr%C3%B6%C3%9Fe/a%20b%2Bc"],
 }
@@ -381,17 +363,21 @@ def test_nginx_serves_every_file_and_every_address_of_the_sitemap(
     act: Act, platform: Simulator
 ) -> None:
     site = {name: f"<h1>{name}</h1>".encode() for name in [*ADDRESSES, "license", "robots.txt"]}
-    entries = (
-        f"<url><loc>https://{DOMAIN}{address}</loc></url>"
-        for address in ("/", "/guide?a=1&amp;b=2", "/api/")
+    sitemap = (
+        "<urlset>"
+        f"<url><loc>https://{DOMAIN}/</loc></url>"
+        f"<url><loc>https://{DOMAIN}/guide?a=1&amp;b=2</loc></url>"
+        f"<url><loc>https://{DOMAIN}/api/</loc></url>"
+        "</urlset>"
     )
-    site["sitemap.xml"] = f"<urlset>{''.join(entries)}</urlset>".encode()
+    site["sitemap.xml"] = sitemap.encode()
     platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(site, "tar.gz")))
 
     run = act.run("serve-with-nginx.yml", platform)
 
     assert run.succeeded, run.log
-    number = sum(map(len, ADDRESSES.values())) + 3
+    # the license, robots.txt and the sitemap have one address each
+    number = sum(len(addresses) for addresses in ADDRESSES.values()) + 3
     printed = f"{len(site)} files at {number} addresses, and 3 addresses of the sitemap"
     assert run.printed("nginx serves") == [printed], run.log
 
@@ -418,18 +404,10 @@ def cluster(examples_image: str) -> Iterator[Cluster]:
             f"helm install docs {CHART} --kube-context {CONTEXT} --namespace docs "
             "--set replicas=3 --set-string staticExport.version=2024-05-01"
         )
-        settings = f"TEXT={cluster.kubeconfig(CONTEXT)}"
-        docker(
-            "run",
-            "--rm",
-            "--network=host",
-            "--env",
-            settings,
-            examples_image,
-            "bash",
-            "-ec",
-            install,
-        )
+        command = ["run", "--rm", "--network=host"]
+        command += ["--env", f"TEXT={cluster.kubeconfig(CONTEXT)}"]
+        command += [examples_image, "bash", "-ec", install]
+        docker(*command)
         yield cluster
 
 
@@ -476,23 +454,25 @@ def test_the_deployment_gets_link_and_version_and_keeps_its_other_values(
     assert requests.get(values["bundleUrl"], timeout=10).content == ARCHIVE
     assert data["replicas"] == "3"
     assert "X-Amz-Signature" not in run.log
-    assert (platform.count("start_export"), run.printed("asked of gh:")) == (started, stored)
+    assert platform.count("start_export") == started
+    assert run.printed("asked of gh:") == stored
 
 
 def test_the_archive_crosses_an_air_gap(
     act: Act, platform: Simulator, storage: Client, cluster: Cluster
 ) -> None:
     address = storage.meta.endpoint_url
-    internal = {
+    variables = {
+        **DEPLOY,
         "DOCS_STORAGE": f"s3://{BUCKET}",
         "DOCS_STORAGE_URL": f"{address}/{BUCKET}",
         "AWS_ENDPOINT_URL": address,
+        "DOCS_RUNNER": "docs-internal",
     }
-    secrets = {"KUBECONFIG": cluster.kubeconfig(CONTEXT)}
-    given = {
+    given: dict[str, Any] = {
         "event": "workflow_dispatch",
-        "secrets": secrets,
-        "variables": {**DEPLOY, **internal, "DOCS_RUNNER": "docs-internal"},
+        "secrets": {"KUBECONFIG": cluster.kubeconfig(CONTEXT)},
+        "variables": variables,
     }
 
     run = act.run("behind-an-air-gap.yml", platform, environment=access(storage), **given)
@@ -502,34 +482,32 @@ def test_the_archive_crosses_an_air_gap(
     assert contents(storage) == {sha256: ARCHIVE}
     values = json.loads(cluster.objects["configmaps", "docs", "docs"]["data"]["staticExport"])
     assert values["bundleUrl"] == f"{address}/{BUCKET}/{sha256}"
+
     changing = {**access(storage), "BETWEEN": "echo >> docs/docs.bundle"}
     changed = act.run("behind-an-air-gap.yml", platform, environment=changing, **given)
+
     assert not changed.succeeded, changed.log
     assert contents(storage) == {sha256: ARCHIVE}
 
 
 STRINGS = (
     "https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&a=%20#b",
-    *(
-        "2024-06-01",
-        "20240601",
-        "007",
-        "1e3",
-        "0x1F",
-        "yes",
-        "null",
-        "~",
-        "",
-        " a: b # c ",
-        "'\"\\",
-        "{{ .Release.Name }}",
-    ),
-    *(
-        "a\n---\nb\r\t\x00\x1b\x7f",
-        "\x85\u00a0\u2028\u2029\ufeff\uffff",
-        "ß 漢 \U0001f600 \U0010ffff",
-        "a " * 4000,
-    ),
+    "2024-06-01",
+    "20240601",
+    "007",
+    "1e3",
+    "0x1F",
+    "yes",
+    "null",
+    "~",
+    "",
+    " a: b # c ",
+    "'\"\\",
+    "{{ .Release.Name }}",
+    "a\n---\nb\r\t\x00\x1b\x7f",
+    "\x85\u00a0\u2028\u2029\ufeff\uffff",
+    "ß 漢 \U0001f600 \U0010ffff",
+    "a " * 4000,
 )
 
 
@@ -542,34 +520,24 @@ def test_helm_reads_every_string_of_a_values_file_back_unchanged(
         text = values_text(job, link, value, datetime.now(UTC))
         (tmp_path / f"{number:02}.yaml").write_text(text, "utf-8", newline="")
     render = f"for file in /values/*; do helm template docs {CHART} --values $file; done"
+    command = ["run", "--rm", "--network=host", "-v", f"{tmp_path}:/values"]
+    command += [examples_image, "bash", "-ec", render]
 
-    rendered = docker(
-        "run",
-        "--rm",
-        "--network=host",
-        "-v",
-        f"{tmp_path}:/values",
-        examples_image,
-        "bash",
-        "-ec",
-        render,
-    )
+    rendered = docker(*command)
 
-    read = [
-        json.loads(document["data"]["staticExport"]) for document in yaml.safe_load_all(rendered)
-    ]
+    documents = yaml.safe_load_all(rendered)
+    read = [json.loads(document["data"]["staticExport"]) for document in documents]
     assert read == [{"enabled": True, "bundleUrl": value, "version": value} for value in STRINGS]
 
 
 def test_every_complete_workflow_has_a_test() -> None:
-    run = {
-        name
-        for file in HERE.glob("test_*.py")
-        for name in re.findall(r'"([\w-]+\.yml)"', file.read_text("utf-8"))
-    }
-    called = {
-        Path(used).name
-        for file in EXAMPLES.glob("*.yml")
-        for used in re.findall(r"uses: (\./\S+)", file.read_text("utf-8"))
-    }
-    assert {path.name for path in EXAMPLES.glob("*.yml")} | {*readme_workflows()} <= run | called
+    tested = set()
+    for file in HERE.glob("test_*.py"):
+        tested.update(re.findall(r'"([\w-]+\.yml)"', file.read_text("utf-8")))
+    examples = set()
+    for file in EXAMPLES.glob("*.yml"):
+        examples.add(file.name)
+        for called in re.findall(r"uses: (\./\S+)", file.read_text("utf-8")):
+            tested.add(Path(called).name)
+
+    assert examples | set(readme_workflows()) <= tested

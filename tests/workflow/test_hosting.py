@@ -1,4 +1,7 @@
-"""The settings of docs/hosting.md: both servers, and the function in Node, answer each address as the page's table says."""
+"""The settings of docs/hosting.md: each address is answered as the page's table says.
+
+Two servers have settings there, and CloudFront a function, which Node and njs run here.
+"""
 
 import json
 import socket
@@ -17,30 +20,31 @@ HOST = "docs.example.com"
 PAGE = (ROOT / "docs" / "hosting.md").read_text("utf-8")
 SERVERS = {
     "nginx": "nginx -g 'daemon off;'",
-    "Apache": 'a2enmod -q headers rewrite; echo "Listen $ADDRESS" > /etc/apache2/ports.conf; apache2ctl -DFOREGROUND',
+    "Apache": (
+        "a2enmod -q headers rewrite; "
+        'echo "Listen $ADDRESS" > /etc/apache2/ports.conf; '
+        "apache2ctl -DFOREGROUND"
+    ),
 }
-NO_CACHE, FOR_EVER = "no-cache", "public, max-age=31536000, immutable"
+NO_CACHE = "no-cache"
+FOR_EVER = "public, max-age=31536000, immutable"
 SITE = (
-    *(
-        "index.html",
-        "404.html",
-        "guide.html",
-        "guide/setup.html",
-        "api/index.html",
-        "faq.html",
-        "faq/index.html",
-        "v1.2.html",
-    ),
-    *(
-        "größe/a b+c.html",
-        "robots.txt",
-        "_next/static/app-1f2e.js",
-        "notes.html.txt",
-        ".git/config",
-        ".well-known/security.txt",
-        "icons/logo.svg",
-        "100%.html",
-    ),
+    "index.html",
+    "404.html",
+    "guide.html",
+    "guide/setup.html",
+    "api/index.html",
+    "faq.html",
+    "faq/index.html",
+    "v1.2.html",
+    "größe/a b+c.html",
+    "robots.txt",
+    "_next/static/app-1f2e.js",
+    "notes.html.txt",
+    ".git/config",
+    ".well-known/security.txt",
+    "icons/logo.svg",
+    "100%.html",
 )
 ANSWERS = {
     "/": "index.html",
@@ -65,22 +69,17 @@ ANSWERS = {
     "/.git/config": "404.html",
     "/robots.txt": "robots.txt",
     "/_next/static/app-1f2e.js": "_next/static/app-1f2e.js",
-    **dict.fromkeys(
-        (
-            "/missing",
-            "/missing/",
-            "/notes",
-            "/gr%C3%B6%C3%9Fe",
-            "/gr%C3%B6%C3%9Fe/",
-            "/_next/static/gone.js",
-            "/_next/static/",
-        ),
-        "404.html",
-    ),
-    **dict.fromkeys(
-        ("//example.org/", "/%5Cexample.org/", "/x%0d%0aSet-Cookie:%20a=b/", "/%2f%2fexample.org/"),
-        "404.html",
-    ),
+    "/missing": "404.html",
+    "/missing/": "404.html",
+    "/notes": "404.html",
+    "/gr%C3%B6%C3%9Fe": "404.html",
+    "/gr%C3%B6%C3%9Fe/": "404.html",
+    "/_next/static/gone.js": "404.html",
+    "/_next/static/": "404.html",
+    "//example.org/": "404.html",
+    "/%5Cexample.org/": "404.html",
+    "/x%0d%0aSet-Cookie:%20a=b/": "404.html",
+    "/%2f%2fexample.org/": "404.html",
 }
 
 
@@ -101,17 +100,12 @@ def server(request: pytest.FixtureRequest, site: Path, examples_image: str) -> I
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-    settings = settings.replace("listen 80;", f"listen 127.0.0.1:{port};").replace(
-        "*:80>", f"*:{port}>"
-    )
+    settings = settings.replace("listen 80;", f"listen 127.0.0.1:{port};")
+    settings = settings.replace("*:80>", f"*:{port}>")
     folder = f"/etc/{name.replace('Apache', 'apache2')}/sites-enabled"
     run = f'rm -f {folder}/*; printf %s "$SETTINGS" > {folder}/docs.conf; {SERVERS[name]}'
-    options = [
-        "--detach",
-        "--network=host",
-        f"--label={LABEL}",
-        f"--volume={site}:/srv/docs/site:ro",
-    ]
+    options = ["--detach", "--network=host", f"--label={LABEL}"]
+    options += [f"--volume={site}:/srv/docs/site:ro"]
     options += [f"--env=ADDRESS=127.0.0.1:{port}", f"--env=SETTINGS={settings}"]
     container = docker("run", *options, examples_image, "sh", "-ec", run).strip()
     try:
@@ -127,9 +121,8 @@ def wait_until_open(port: int, container: str) -> None:
         with socket.socket() as client:
             if client.connect_ex(("127.0.0.1", port)) == 0:
                 return
-        assert docker("inspect", "--format", "{{.State.Running}}", container).strip() == "true", (
-            docker("logs", container)
-        )
+        running = docker("inspect", "--format", "{{.State.Running}}", container).strip()
+        assert running == "true", docker("logs", container)
         assert time.monotonic() < deadline, "the server does not listen"
         time.sleep(0.05)
 
@@ -144,30 +137,38 @@ def test_the_example_has_the_settings_of_the_page() -> None:
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
 def test_a_server_answers_each_address_of_a_site(server: str) -> None:
-    found, caching = {}, {}
-    for address in ANSWERS:
-        request = requests.Request("GET", server, headers={"Host": HOST}).prepare()
-        request.url = f"{server}{address}"  # as it stands
-        answer = requests.Session().send(request, allow_redirects=False, timeout=10)
-        answer.encoding = "utf-8"
-        assert "Set-Cookie" not in answer.headers
-        if location := answer.headers.get("Location"):
-            target = urlsplit(location)
-            assert (answer.status_code, target.hostname or HOST) == (301, HOST)
-            found[address] = f"-> {target.path}?{target.query}".removesuffix("?")
-        else:
-            found[address] = answer.text
-            assert answer.status_code == (404 if answer.text == "404.html" else 200), address
-            caching[address] = answer.headers.get("Cache-Control")
+    answers = {address: request_as_it_stands(server, address) for address in ANSWERS}
 
-    assert {
-        address: text.replace("%c3%b6%c3%9f", "%C3%B6%C3%9F") for address, text in found.items()
-    } == ANSWERS
-    assert (caching["/guide"], caching["/api/"], caching["/_next/static/app-1f2e.js"]) == (
-        NO_CACHE,
-        NO_CACHE,
-        FOR_EVER,
-    )
+    found = {address: checked_answer(answer) for address, answer in answers.items()}
+    assert found == ANSWERS
+    caching = {address: answer.headers.get("Cache-Control") for address, answer in answers.items()}
+    assert caching["/guide"] == NO_CACHE
+    assert caching["/api/"] == NO_CACHE
+    assert caching["/_next/static/app-1f2e.js"] == FOR_EVER
+
+
+def request_as_it_stands(server: str, address: str) -> requests.Response:
+    """Request an address without any change to it."""
+    request = requests.Request("GET", server, headers={"Host": HOST}).prepare()
+    request.url = f"{server}{address}"
+    answer = requests.Session().send(request, allow_redirects=False, timeout=10)
+    answer.encoding = "utf-8"
+    return answer
+
+
+def checked_answer(answer: requests.Response) -> str:
+    """Return the file of an answer, or the address of a redirect, after a check of its status."""
+    assert "Set-Cookie" not in answer.headers
+    location = answer.headers.get("Location")
+    if location:
+        target = urlsplit(location)
+        assert answer.status_code == 301, answer.url
+        assert (target.hostname or HOST) == HOST, answer.url
+        redirect = f"-> {target.path}?{target.query}".removesuffix("?")
+        return redirect.replace("%c3%b6%c3%9f", "%C3%B6%C3%9F")
+    expected_status = 404 if answer.text == "404.html" else 200
+    assert answer.status_code == expected_status, answer.url
+    return answer.text
 
 
 FUNCTION = {
@@ -197,9 +198,8 @@ QUERY = {
 }
 
 
-@pytest.mark.parametrize(
-    "engine", ["node", "njs"]
-)  # njs, like CloudFront, knows ECMAScript 5.1 and a part of what came later
+# njs, like CloudFront, knows ECMAScript 5.1 and a part of what came later
+@pytest.mark.parametrize("engine", ["node", "njs"])
 def test_the_function_asks_the_bucket_for_the_file_of_each_address(
     engine: str, examples_image: str, tmp_path: Path
 ) -> None:
@@ -207,28 +207,21 @@ def test_the_function_asks_the_bucket_for_the_file_of_each_address(
     headers = {"host": {"value": HOST}}
     asked = [{"request": {"uri": uri, "headers": headers, "querystring": {}}} for uri in FUNCTION]
     asked.append({"request": {"uri": "/guide/", "headers": headers, "querystring": QUERY}})
-    (tmp_path / "program.js").write_text(
-        f"{code}\nconsole.log(JSON.stringify({json.dumps(asked)}.map(handler)))"
-    )
+    call = f"console.log(JSON.stringify({json.dumps(asked)}.map(handler)))"
+    (tmp_path / "program.js").write_text(f"{code}\n{call}")
+    options = ["--rm", "--network=host", f"--volume={tmp_path}:/x"]
 
-    answers = json.loads(
-        docker(
-            "run",
-            "--rm",
-            "--network=host",
-            f"--volume={tmp_path}:/x",
-            examples_image,
-            engine,
-            "/x/program.js",
-        )
-    )
+    answers = json.loads(docker("run", *options, examples_image, engine, "/x/program.js"))
 
-    *found, with_query = [
-        answer.get("uri") or f"-> {answer['headers']['location']['value']}" for answer in answers
-    ]
+    found = []
+    for answer in answers:
+        if answer.get("uri"):
+            found.append(answer["uri"])
+        else:
+            found.append(f"-> {answer['headers']['location']['value']}")
+    with_query = found.pop()
     # always a whole address: one that starts with `//` or `/\` would lead to another host
     assert [text.replace(f"-> https://{HOST}", "-> ") for text in found] == [*FUNCTION.values()]
     assert with_query == f"-> https://{HOST}/guide?a=1&b=2&b=%2F&c="
-    assert {
-        answer["statusCode"] for answer in answers if "headers" in answer and "statusCode" in answer
-    } == {301}
+    redirects = [answer for answer in answers if "headers" in answer and "statusCode" in answer]
+    assert {redirect["statusCode"] for redirect in redirects} == {301}

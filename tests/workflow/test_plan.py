@@ -1,4 +1,7 @@
-"""The page about the plan: its steps publish, compare with what is published, and stop a site that lost its pages."""
+"""The steps of the page about the plan.
+
+They publish, compare with what is published, and stop a site that lost its pages.
+"""
 
 import re
 
@@ -19,23 +22,26 @@ class Host:
     """A bucket that is published to by a workflow again and again."""
 
     def __init__(self, act: Act, platform: Simulator, storage: Client, name: str) -> None:
-        self.act, self.platform, self.storage, self.name = act, platform, storage, name
+        self.act = act
+        self.platform = platform
+        self.storage = storage
+        self.name = name
 
     def publish(self, change: SiteChange | None = None, **given: object) -> WorkflowRun:
         if change is not None:
             self.platform.plan_export(DOMAIN, ExportPlan(change=change))
-        variables = {"DOCS_LIVE_URL": f"{self.storage.meta.endpoint_url}/{BUCKET}"}
-        environment = access(self.storage)
         return self.act.run(
-            f"{self.name}.yml", self.platform, variables=variables, environment=environment, **given
+            f"{self.name}.yml",
+            self.platform,
+            variables={"DOCS_LIVE_URL": f"{self.storage.meta.endpoint_url}/{BUCKET}"},
+            environment=access(self.storage),
+            **given,
         )
 
     def files(self) -> dict[str, str]:
         """Return the digests of what is published, by path."""
-        return {
-            found["Key"]: found["ETag"]
-            for found in self.storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])
-        }
+        found = self.storage.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        return {entry["Key"]: entry["ETag"] for entry in found}
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
@@ -45,40 +51,41 @@ def test_a_site_is_published_compared_and_stopped(
     host = Host(act, platform, storage, name)
 
     unfetched = host.publish()
+
     assert not unfetched.succeeded, unfetched.log
-    assert (platform.count("start_export"), host.files()) == (0, {})
+    assert platform.count("start_export") == 0
+    assert host.files() == {}
 
     first = host.publish(**FIRST)
+
     assert first.succeeded, first.log
-    assert (
-        "Nothing is published yet (`first-publication`), so every file counts as added."
-        in first.log
-    )
+    fact = "Nothing is published yet (`first-publication`), so every file counts as added."
+    assert fact in first.log
     assert MANIFESTS[name] in host.files()
 
     changed = host.publish(SiteChange(added=1, changed=2, removed=1))
+
     assert changed.succeeded, changed.log
-    assert (
-        "Changes: pages: 1 added, 2 text changed, 1 otherwise changed, 1 removed, 9 unchanged; other files: "
-        in changed.log
-    )
+    pages = "1 added, 2 text changed, 1 otherwise changed, 1 removed, 9 unchanged"
+    assert f"Changes: pages: {pages}; other files: " in changed.log
     assert "guides/new-1.html" in host.files()
 
     published = host.files()
     stopped = host.publish(SiteChange(removed=6))
+
     assert not stopped.succeeded, stopped.log
-    assert (
-        "6 of 13 published pages would be removed, but `max-removed` (10%) allows 1" in stopped.log
-    )
+    reason = "6 of 13 published pages would be removed, but `max-removed` (10%) allows 1"
+    assert reason in stopped.log
     assert host.files() == published
 
     left_on = host.publish(**FIRST)
+
     assert not left_on.succeeded, left_on.log
     assert "Invalid input `first-publication`" in left_on.log
 
-    (job_id,) = {*re.findall(r"Job (se_\w+) started", stopped.log)}
-    by_hand = host.publish(
-        event="workflow_dispatch", inputs={"job-id": job_id, "max-removed": "50%"}
-    )
+    (job_id,) = set(re.findall(r"Job (se_\w+) started", stopped.log))
+    inputs = {"job-id": job_id, "max-removed": "50%"}
+    by_hand = host.publish(event="workflow_dispatch", inputs=inputs)
+
     assert by_hand.succeeded, by_hand.log
     assert host.files()[MANIFESTS[name]] != published[MANIFESTS[name]]

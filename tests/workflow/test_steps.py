@@ -16,51 +16,71 @@ from tests.workflow.test_examples import CHART
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
-LINK = f"https://exports.example.com/se_1/bundle.tar.gz?x-id=GetObject,bundle&X-Amz-Signature={'0f' * 200}"
+SIGNATURE = "0f" * 200
+LINK = (
+    "https://exports.example.com/se_1/bundle.tar.gz"
+    f"?x-id=GetObject,bundle&X-Amz-Signature={SIGNATURE}"
+)
 UNUSED_LINK = "::error::The chart does not use staticExport.bundleUrl"
 CHECK_OF_THE_CHART = ("deploy-with-helm.yml", "Check that the chart uses the link")
-OTHER_CHART = f'cp -r {CHART} /other; printf %s "$TEMPLATE" > /other/templates/values.yaml; printf %s "$VALUES" > export-values.yaml'
+OTHER_CHART = (
+    f"cp -r {CHART} /other; "
+    'printf %s "$TEMPLATE" > /other/templates/values.yaml; '
+    'printf %s "$VALUES" > export-values.yaml'
+)
 RERUN = ("plan-and-publish.yml", "Stop if an earlier attempt of this run was approved")
 WAIT = ("export-the-merged-commit.yml", "Wait until the site contains the commit")
 COMMIT = "c0ffee" * 6 + "c0de"
 NOT_YET = """
-printf '#!/bin/sh\n' > /usr/local/bin/sleep
-printf '#!/bin/sh\necho x >> /tries; [ $(wc -l < /tries) -le "$TRIES" ] || echo "$COMMIT"\n' > /usr/local/bin/curl
+printf '#!/bin/sh
+' > /usr/local/bin/sleep
+printf '#!/bin/sh
+echo x >> /tries; [ $(wc -l < /tries) -le "$TRIES" ] || echo "$COMMIT"
+' > /usr/local/bin/curl
 chmod 755 /usr/local/bin/sleep /usr/local/bin/curl"""
 
 
 def chart_with(template: str) -> dict[str, str]:
+    job = Job(mode=Mode.EXPORT)
     return {
-        **dict.fromkeys(("RELEASE", "NAMESPACE"), "docs"),
+        "RELEASE": "docs",
+        "NAMESPACE": "docs",
         "CHART": "/other",
         "CHART_VERSION": "",
-        "TEMPLATE": f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {template}\n",
-        "VALUES": values_text(Job(mode=Mode.EXPORT), BundleLink(url=LINK), None, datetime.now(UTC)),
+        "TEMPLATE": (
+            f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: docs\ndata:\n  link: {template}\n"
+        ),
+        "VALUES": values_text(job, BundleLink(url=LINK), None, datetime.now(UTC)),
         "BUNDLE_URL": LINK,
     }
 
 
 REQUESTS = ("serve-with-nginx.yml", "Request every file and every address of the sitemap")
-
-
 NO_SERVER = "mkdir site; touch site/index.html; curl() { return 7; }; export -f curl"
 
 
 def served(address: str) -> str:
-    """Return commands for a site with a sitemap and a server, `curl`, that has the start page alone, for missing pages, too."""
+    """Return commands for a site with a sitemap, and for its server, which `curl` stands for.
+
+    The server has the start page alone, and answers with it for missing pages, too.
+    """
     return (
-        f"mkdir site; echo '<loc>https://{DOMAIN}{address}</loc>' > site/sitemap.xml; echo start > site/index.html; "
-        "curl() { case ${!#} in *sitemap.xml) cat site/sitemap.xml ;; */guide) return 22 ;; *-no-such-page) printf 200 ;; "
-        "*) cat site/index.html ;; esac; }; export -f curl"
+        "mkdir site; "
+        f"echo '<loc>https://{DOMAIN}{address}</loc>' > site/sitemap.xml; "
+        "echo start > site/index.html; "
+        "curl() { case ${!#} in "
+        "*sitemap.xml) cat site/sitemap.xml ;; "
+        "*/guide) return 22 ;; "
+        "*-no-such-page) printf 200 ;; "
+        "*) cat site/index.html ;; "
+        "esac; }; "
+        "export -f curl"
     )
 
 
 def approved_by(*names: str) -> dict[str, str]:
-    answers = {
-        "repos/example/docs/actions/runs/7/approvals": [
-            {"state": "approved", "user": {"login": name}} for name in names
-        ]
-    }
+    approvals = [{"state": "approved", "user": {"login": name}} for name in names]
+    answers = {"repos/example/docs/actions/runs/7/approvals": approvals}
     return {
         "GITHUB_REPOSITORY": "example/docs",
         "GITHUB_RUN_ID": "7",
@@ -76,7 +96,10 @@ def approved_by(*names: str) -> dict[str, str]:
             "true",
             {"MESSAGE": 'The API said: "one\n::add-mask::two\r\n::warning::\tthree \\n %s $(id)"'},
             1,
-            '::error::Not deployed. The API said: "one ::add-mask::two  ::warning:: three \\n %s $(id)"\n',
+            (
+                "::error::Not deployed. "
+                'The API said: "one ::add-mask::two  ::warning:: three \\n %s $(id)"\n'
+            ),
         ),
         (REQUESTS, "mkdir site; touch site/robots.txt", {}, 1, "::error::The site has no page: "),
         (REQUESTS, NO_SERVER, {}, 1, "::error::/index.html is not the file site/index.html\n"),
@@ -151,4 +174,5 @@ def test_a_step_stops_the_job_or_lets_it_continue(
 ) -> None:
     code, log = run_step(examples_image, *step, variables, prepare=prepare)
 
-    assert (code, printed in log) == (status, True), log
+    assert code == status, log
+    assert printed in log, log

@@ -1,4 +1,7 @@
-"""weekly.yml under act, without published images: tests/rehearsal runs its steps with a registry."""
+"""weekly.yml under act, without published images.
+
+tests/rehearsal runs its steps with a registry.
+"""
 
 import json
 import re
@@ -22,14 +25,16 @@ WEEKLY = (ROOT / ".github" / "workflows" / "weekly.yml").read_text("utf-8")
 def run(folder: Path, image: str, releases: list[dict[str, Any]]) -> WorkflowRun:
     """Run the workflow in a repository with these releases, and no open issue."""
     repository = copy_action(folder / "docs")
-    shutil.copytree(
-        ROOT / "release", repository / "release", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    ((setup_python, commit),) = set(re.findall(r"uses: (actions/setup-python)@(\w+)", WEEKLY))
-    actions = {f"{setup_python}@{commit}": HERE / "actions" / setup_python}
+    byte_code = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "release", repository / "release", ignore=byte_code)
+    (commit,) = set(re.findall(r"uses: actions/setup-python@(\w+)", WEEKLY))
+    setup_python = HERE / "actions" / "actions" / "setup-python"
+    actions = {f"actions/setup-python@{commit}": setup_python}
     act = Act(folder=folder, workflows={"weekly.yml": WEEKLY}, image=image, actions=actions)
-    paths = {"releases?per_page=100": releases, "issues?state=open&per_page=100": []}
-    answers = {f"repos/{REPOSITORY}/{path}": answer for path, answer in paths.items()}
+    answers = {
+        f"repos/{REPOSITORY}/releases?per_page=100": releases,
+        f"repos/{REPOSITORY}/issues?state=open&per_page=100": [],
+    }
     with Simulator(key=ADMIN_KEY, host="127.0.0.1") as unused:
         return act.run(
             "weekly.yml",
@@ -52,7 +57,6 @@ def test_a_finding_opens_an_issue(tmp_path: Path, examples_image: str) -> None:
 
     assert not failed.succeeded, failed.log
     (asked,) = failed.printed("asked of gh:")
-    assert asked.startswith(
-        f"api --method POST repos/{REPOSITORY}/issues --raw-field title=Weekly check: "
-    ), failed.log
+    request = f"api --method POST repos/{REPOSITORY}/issues --raw-field title=Weekly check: "
+    assert asked.startswith(request), failed.log
     assert "body=- v1.0.0: a check could not run: " in asked
