@@ -34,7 +34,8 @@ def fuzz(
     )
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        fuzzed: Callable[..., None] = effort(given(**strategies)(test))
         # other tests reach the same lines
-        return pytest.mark.no_cover(effort(given(**strategies)(test)))
+        return pytest.mark.no_cover(fuzzed)
 
     return decorate
