@@ -1,1 +1,4 @@
-"""The tests, as a regular package: a dependency installs another `tests`, which would hide a namespace package."""
+"""The tests, as a regular package.
+
+A dependency installs another `tests`, which would hide a namespace package.
+"""

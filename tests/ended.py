@@ -23,11 +23,16 @@ class Ended(ActionRun):
 
     @property
     def commands(self) -> list[Command]:
-        """The commands that the runner would execute, except the mask of the key, with which every run begins."""
-        found = commands_in(self.stdout, self.stderr)
-        return [
-            command for command in found if (command.name, command.value) != ("add-mask", self.key)
-        ]
+        """The commands that the runner would execute.
+
+        The mask of the key, with which every run begins, is left out.
+        """
+        found = []
+        for command in commands_in(self.stdout, self.stderr):
+            masks_key = command.name == "add-mask" and command.value == self.key
+            if not masks_key:
+                found.append(command)
+        return found
 
     @property
     def errors(self) -> list[str]:
@@ -46,7 +51,8 @@ class Ended(ActionRun):
     @property
     def log(self) -> str:
         """The lines that are not commands."""
-        return "".join(line + "\n" for line in lines_of(self.stdout) if not commands_in(line))
+        lines = [line for line in lines_of(self.stdout) if not commands_in(line)]
+        return "".join(line + "\n" for line in lines)
 
     @property
     def reason(self) -> str | None:
@@ -69,7 +75,10 @@ class Ended(ActionRun):
 
 
 def ended_of(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
-    """Return a run's result. Raises AssertionError if the key is anywhere but in the command that masks it."""
+    """Return a run's result.
+
+    Raises AssertionError if the key is anywhere but in the command that masks it.
+    """
     if len(key) >= MIN_SECRET_LENGTH:
         for text in (run.stdout, run.stderr, run.summary, *run.outputs.values()):
             without_key(text, key)
@@ -79,7 +88,10 @@ def ended_of(run: ActionRun, *, key: str = ADMIN_KEY) -> Ended:
 
 
 def without_key(text: str, key: str = ADMIN_KEY) -> str:
-    """Return a text that people or later steps would see. Raises AssertionError if it has the key in any promised form."""
+    """Return a text that people or later steps would see.
+
+    Raises AssertionError if it has the key in any promised form.
+    """
     shown = re.sub("^::add-mask::.*$", "", text, flags=re.MULTILINE)
     assert leaked(key, shown) == [], f"the key is shown in {shown[:2000]!r}"
     return text

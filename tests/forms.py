@@ -14,12 +14,17 @@ BOTH_FORMS: Final = pytest.mark.parametrize("form", FORMS)
 
 
 def by_project(inputs: Mapping[str, str]) -> dict[str, str]:
-    """Return inputs that export or collect by project what the given ones export or collect by domain.
+    """Return inputs for the same exports by project as the given ones by domain.
 
     The simulator's project of a domain is its first label. The domain becomes the project's label.
     """
     if inputs.get("mode", "export") not in {"export", "collect"}:
         return {**inputs}
-    domains = inputs.get("domain", "docs.example.com" if inputs.get("job-id") else "").split()
-    projects = [f"{domain}: {domain.removesuffix('.example.com')}" for domain in domains]
+    default = ""
+    if inputs.get("job-id"):
+        default = "docs.example.com"
+    projects = []
+    for domain in inputs.get("domain", default).split():
+        project = domain.removesuffix(".example.com")
+        projects.append(f"{domain}: {project}")
     return {**inputs, "domain": "", "project-id": "\n".join(projects)}

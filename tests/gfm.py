@@ -1,4 +1,7 @@
-"""Parses the job summary with GitHub's own Markdown parser (cmark-gfm, in cmarkgfm). Raw HTML in it must be balanced."""
+"""Parses the job summary with GitHub's own Markdown parser (cmark-gfm, in cmarkgfm).
+
+Raw HTML in it must be balanced.
+"""
 
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -23,18 +26,30 @@ def tags(page: Element) -> set[str]:
 
 def tables(page: Element) -> list[list[list[str]]]:
     """Return the texts of the cells of each row of each table, with the headings."""
-    return [
-        [[text_of(cell) for cell in row] for row in table.iter("tr")]
-        for table in page.iter("table")
-    ]
+    return [rows_of(table) for table in page.iter("table")]
+
+
+def rows_of(table: Element) -> list[list[str]]:
+    return [cells_of(row) for row in table.iter("tr")]
+
+
+def cells_of(row: Element) -> list[str]:
+    return [text_of(cell) for cell in row]
 
 
 def alerts(page: Element) -> list[tuple[str, str]]:
-    """Return kind and text of each alert: a quotation at the top level, with the kind alone on its first line."""
-    found = [text_of(quotation).strip().partition("\n") for quotation in page.findall("blockquote")]
-    assert len([*page.iter("blockquote")]) == len(found)
-    assert all(kind in {"[!CAUTION]", "[!WARNING]"} for kind, _, _ in found), found
-    return [(kind[2:-1], text) for kind, _, text in found]
+    """Return kind and text of each alert.
+
+    An alert is a quotation at the top level, with the kind alone on its first line.
+    """
+    quotations = page.findall("blockquote")
+    assert len([*page.iter("blockquote")]) == len(quotations)
+    found = []
+    for quotation in quotations:
+        kind, _, text = text_of(quotation).strip().partition("\n")
+        assert kind in {"[!CAUTION]", "[!WARNING]"}, kind
+        found.append((kind.removeprefix("[!").removesuffix("]"), text))
+    return found
 
 
 def diagrams(page: Element) -> list[str]:

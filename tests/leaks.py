@@ -4,7 +4,7 @@ import base64
 import functools
 import html
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 from urllib.parse import quote
 
@@ -31,7 +31,10 @@ ENCODERS: Final[Mapping[str, Callable[[str], str]]] = {
         base64.urlsafe_b64encode(secret.encode()).decode().rstrip("=")
     ),
 }
-"""The promised forms of the admin key, by name; how a server may write a whole key that consists of ASCII characters."""
+"""The promised forms of the admin key, by name.
+
+A server may write a whole key that consists of ASCII characters in any of them.
+"""
 
 _WRITERS: Final = (str, clean, lambda text: markdown(f"x{text}x")[1:-1])
 """How the action writes a foreign text: into an output, the log and the summary."""
@@ -42,24 +45,30 @@ def forms_of(secret: str) -> Mapping[str, bytes]:
     """Return the different forms of a secret, by name."""
     forms: dict[str, bytes] = {}
     for name, encode in ENCODERS.items():
-        if (form := encode(secret).encode()) not in forms.values():
+        form = encode(secret).encode()
+        if form not in forms.values():
             forms[name] = form
     return forms
 
 
 def leaked(secret: str, text: str | bytes) -> list[str]:
-    """Return the names of the forms of a secret that a text contains, as the action would write them."""
+    """Return the names of the forms of a secret that a text contains.
+
+    The text may have them in any way in which the action writes foreign texts.
+    """
     searched = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-    return [
-        name
-        for name, forms in _written_forms(secret).items()
-        if any(form in searched for form in forms)
-    ]
+    written = _written_forms(secret)
+    return [name for name, forms in written.items() if _contains_any(searched, forms)]
+
+
+def _contains_any(text: bytes, forms: Iterable[bytes]) -> bool:
+    return any(form in text for form in forms)
 
 
 @functools.cache
-def _written_forms(secret: str) -> Mapping[str, frozenset[bytes]]:
-    return {
-        name: frozenset(write(form.decode()).encode() for write in _WRITERS)
-        for name, form in forms_of(secret).items()
-    }
+def _written_forms(secret: str) -> Mapping[str, set[bytes]]:
+    written = {}
+    for name, form in forms_of(secret).items():
+        text = form.decode()
+        written[name] = {write(text).encode() for write in _WRITERS}
+    return written

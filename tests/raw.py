@@ -23,8 +23,10 @@ class RawServer(socketserver.ThreadingTCPServer):
     def __init__(self, handle: Handler, *, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), socketserver.BaseRequestHandler)
         self.port: int = self.server_address[1]
-        self.base_url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
-        self._handle, self._tls = handle, tls
+        scheme = "http" if tls is None else "https"
+        self.base_url = f"{scheme}://127.0.0.1:{self.port}"
+        self._handle = handle
+        self._tls = tls
         self._accepted: list[socket.socket] = []
 
     @property
@@ -34,16 +36,16 @@ class RawServer(socketserver.ThreadingTCPServer):
 
     def get_request(self) -> Any:
         connection, address = super().get_request()
-        if (
-            self._tls is not None
-        ):  # the first read makes the handshake, in the connection's own thread
+        if self._tls is not None:
+            # the first read makes the handshake, in the connection's own thread
             connection = self._tls.wrap_socket(
                 connection, server_side=True, do_handshake_on_connect=False
             )
         self._accepted.append(connection)
         return connection, address
 
-    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  # the base class's signature
+    # the unused argument is in the base class's signature
+    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         with contextlib.suppress(OSError):  # the client has gone, or does not trust the certificate
             self._handle(request)
 
@@ -60,17 +62,22 @@ class RawServer(socketserver.ThreadingTCPServer):
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """Return a request, or the part before the end of the stream; empty at the end of the stream."""
+    """Return a request, or the part of it before the end of the stream, which may be empty."""
     request = b""
-    while _is_incomplete(request) and (more := connection.recv(65536)):
+    while not _is_complete(request):
+        more = connection.recv(65536)
+        if not more:
+            break
         request += more
     return request
 
 
-def _is_incomplete(request: bytes) -> bool:
+def _is_complete(request: bytes) -> bool:
     head, blank_line, body = request.partition(b"\r\n\r\n")
+    if not blank_line:
+        return False
     length = re.search(rb"(?mi)^content-length: *([0-9]+)", head)
-    return not blank_line or (length is not None and len(body) < int(length[1]))
+    return length is None or len(body) >= int(length[1])
 
 
 def hold(connection: socket.socket) -> None:

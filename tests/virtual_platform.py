@@ -1,4 +1,7 @@
-"""The simulated platform in virtual time: a transport without sockets, whose exchanges run in their caller."""
+"""The simulated platform in virtual time.
+
+Its transport has no sockets, and an exchange runs in its caller.
+"""
 
 import http.client
 import io
@@ -25,7 +28,7 @@ GITHUB_URL = "https://github.example.com/api/v3"
 PIECE_BYTES = 256 * 1024
 
 Trouble = OSError | Fault | None
-"""What happens to a request: no connection, with this error; a fault of the response; or nothing."""
+"""What happens to a request: a failed connection, a fault of the response, or nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,10 @@ class Sent:
 
 
 class VirtualTransport(Transport):
-    """A transport whose exchanges run in their caller: `respond` returns what requests would, and raises what it would."""
+    """A transport whose exchanges run in their caller.
+
+    `respond` returns what requests would, and raises what it would.
+    """
 
     def __init__(self) -> None:
         """Need no TLS."""
@@ -76,14 +82,17 @@ class VirtualTransport(Transport):
             end()
             response.close()
 
-        exchange.end = end_and_close  # type: ignore[method-assign]  # a real exchange's thread closes it
+        # a real exchange's thread closes the response
+        exchange.end = end_and_close  # type: ignore[method-assign]
         return response.status_code, response.headers, _pieces(exchange, response)
 
 
 def _translated(error: Exception, exchange: Exchange) -> Exception:
-    through_proxy, maybe_processed = exchange.proxy is not None, exchange.request.maybe_processed
     return translated(
-        error, exchange.host, through_proxy=through_proxy, maybe_processed=maybe_processed
+        error,
+        exchange.host,
+        through_proxy=exchange.proxy is not None,
+        maybe_processed=exchange.request.maybe_processed,
     )
 
 
@@ -92,21 +101,20 @@ def _pieces(exchange: Exchange, response: requests.Response) -> Iterator[bytes]:
         try:
             piece: bytes = response.raw.read1(PIECE_BYTES, decode_content=False)
         except Exception as error:  # noqa: BLE001  # the same
-            raise (
-                _translated(error, exchange)
-                if exchange.remaining_seconds > 0
-                else exchange.give_up()
-            ) from None
+            if exchange.remaining_seconds <= 0:
+                raise exchange.give_up() from None
+            raise _translated(error, exchange) from None
         if not piece:
             return
         yield piece
 
 
 class VirtualPlatform(VirtualTransport):
-    """Sends the action's requests to a simulator. Each takes `seconds` of the clock, by default a tenth of a second.
+    """Sends the action's requests to a simulator.
 
-    `trouble` is asked first, then the simulator's planned faults. A request that takes longer than its time limits ends as on a
-    network: with a timeout, or given up. `options` are the simulator's.
+    Each takes `seconds` of the clock, by default a tenth of a second. `trouble` is asked first,
+    then the simulator's planned faults. A request that takes longer than its time limits ends as on
+    a network: with a timeout, or given up. `options` are the simulator's.
     """
 
     base_url = API_URL
@@ -129,16 +137,18 @@ class VirtualPlatform(VirtualTransport):
         self.simulator = simulator.open(api=API_URL, storage=storage_url, github=GITHUB_URL)
 
     def respond(self, sent: Sent) -> requests.Response:
-        exchange, trouble = sent.exchange, self._trouble(sent)
+        exchange = sent.exchange
+        idle_seconds = exchange.timeouts.idle_seconds
+        trouble = self._trouble(sent)
+        if isinstance(trouble, TimeoutError):
+            self._wait(exchange, exchange.timeouts.connect_seconds)
+            raise requests.ConnectTimeout
         if isinstance(trouble, OSError):
-            timed_out = isinstance(trouble, TimeoutError)
-            self._wait(
-                exchange, exchange.timeouts.connect_seconds if timed_out else self._seconds(sent)
-            )
-            raise requests.ConnectTimeout if timed_out else _connection_error(trouble)
+            self._wait(exchange, self._seconds(sent))
+            raise _connection_error(trouble)
         exchange.begin()
         began = self.clock.monotonic()
-        self._wait(exchange, self._seconds(sent), idle_seconds=exchange.timeouts.idle_seconds)
+        self._wait(exchange, self._seconds(sent), idle_seconds=idle_seconds)
         reply = self.simulator.reply(
             method=sent.method,
             url=sent.url,
@@ -147,24 +157,29 @@ class VirtualPlatform(VirtualTransport):
             at=began,
             fault=trouble,
         )
-        if fault := reply.fault:
-            dripping = fault.drip_seconds * sum(map(len, sent_parts(reply.response, fault)))
-            self._wait(exchange, fault.delay_seconds, idle_seconds=exchange.timeouts.idle_seconds)
-            self._wait(exchange, dripping)
+        if reply.fault is not None:
+            sent_bytes = b"".join(sent_parts(reply.response, reply.fault))
+            self._wait(exchange, reply.fault.delay_seconds, idle_seconds=idle_seconds)
+            self._wait(exchange, reply.fault.drip_seconds * len(sent_bytes))
         self.simulator.sent(reply)
-        received = _received(
-            reply,
-            lambda: self._wait(exchange, float("inf"), idle_seconds=exchange.timeouts.idle_seconds),
-        )
+
+        def stall() -> None:
+            self._wait(exchange, float("inf"), idle_seconds=idle_seconds)
+
+        received = _received(reply, stall)
         response = requests.Response()
-        response.status_code, response.raw = received.status, received
+        response.status_code = received.status
+        response.raw = received
         response.headers.update(received.headers)
         return response
 
     def _wait(
         self, exchange: Exchange, seconds: float, *, idle_seconds: float = float("inf")
     ) -> None:
-        """Wait for a connection, or a byte. Raises `ReadTimeout` if that takes too long, and gives up an exchange in the end."""
+        """Wait for a connection, or a byte.
+
+        Raises `ReadTimeout` if that takes too long, and gives up an exchange in the end.
+        """
         waited = min(seconds, idle_seconds, exchange.remaining_seconds)
         self.clock.sleep(waited)
         exchange.remaining_seconds -= waited
@@ -180,17 +195,17 @@ def _connection_error(error: Exception) -> requests.ConnectionError:
 
 def _received(reply: Reply, stall: Callable[[], None]) -> HTTPResponse:
     """Return what the client receives of a reply. Raises an error of `requests`."""
-    response, fault = reply.response, reply.fault
+    response = reply.response
+    fault = reply.fault
     if fault is None or not fault.needs_raw_writing:
         headers = {**response.headers, "Content-Length": str(len(response.body))}
         body = io.BytesIO(bytes(response.body))
         return HTTPResponse(body, headers=headers, status=response.status, preload_content=False)
     if fault.cut == "before_response":
         raise _connection_error(http.client.RemoteDisconnected("no response"))
-    sent = _Sent(
-        b"".join(sent_parts(response, fault)),
-        stall if fault.stall_after_bytes is not None else None,
-    )
+    sent_bytes = b"".join(sent_parts(response, fault))
+    stalls = fault.stall_after_bytes is not None
+    sent = _Sent(sent_bytes, stall if stalls else None)
     parsed = http.client.HTTPResponse(cast("Any", sent))
     try:
         parsed.begin()

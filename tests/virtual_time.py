@@ -14,7 +14,10 @@ from docs_platform_action.clock import Clock
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 BEGINNING = 1e8
-"""Seconds that the clock shows at first: more than any machine's uptime, so a test that mixes both clocks fails everywhere."""
+"""Seconds that the clock shows at first.
+
+They are more than any machine's uptime, so a test that mixes both clocks fails everywhere.
+"""
 
 
 class StuckError(AssertionError):
@@ -38,26 +41,42 @@ class _Worker:
     awaited: "_Worker | None" = None
 
 
+@dataclass(order=True)
+class _Sleeper:
+    """A worker that sleeps, in the order of its wake-up."""
+
+    wakes_at: float
+    tie_break: float
+    number: int
+    worker: _Worker = field(compare=False)
+
+
 class VirtualClock(Clock):
     """A clock that begins at noon, and that only sleeps and `advance` move.
 
-    Outside of `run`, a sleep moves the clock and returns at once. `run` starts threads, which may create others as
-    `clock.Thread`. One of them runs at a time, until it sleeps, joins another or ends. Then the clock moves to the earliest
-    wake-up, and that thread runs. Threads that wake up at the same time run in the order in which they went to sleep, or in an
-    order drawn from `seed`, so each run of a test is the same. Raises `StuckError` if no thread can run.
+    Outside of `run`, a sleep moves the clock and returns at once. `run` starts threads, which may
+    create others as `clock.Thread`. One of them runs at a time, until it sleeps, joins another or
+    ends. Then the clock moves to the earliest wake-up, and that thread runs. Threads that wake up
+    at the same time run in the order in which they went to sleep, or in an order drawn from `seed`,
+    so each run of a test is the same. Raises `StuckError` if no thread can run.
 
-    With `real_rate`, the machine's time counts as well, so many times: for real sockets, and pauses that take no time. A sleep
-    of one thread then also uses up the time limits of other threads' exchanges.
+    With `real_rate`, the machine's time counts as well, so many times: for real sockets, and pauses
+    that take no time. A sleep of one thread then also uses up the time limits of other threads'
+    exchanges.
     """
 
     def __init__(self, *, seed: int | None = None, real_rate: float = 0.0) -> None:
         super().__init__()
-        self._real_rate, self._began_really = real_rate, time.monotonic()
+        self._real_rate = real_rate
+        self._began_really = time.monotonic()
         self._now = BEGINNING
         self._began_at = datetime.now(UTC) if real_rate else NOON
-        self._call, self._interval, self._call_at = _nothing, math.inf, math.inf
-        self._chance = random.Random(seed) if seed is not None else None  # noqa: S311  # not for secrets
-        self._sleepers: list[tuple[float, float, int, _Worker]] = []
+        self._call = _nothing
+        self._interval = math.inf
+        self._call_at = math.inf
+        # not for secrets
+        self._chance = random.Random(seed) if seed is not None else None  # noqa: S311
+        self._sleepers: list[_Sleeper] = []
         self._workers: list[_Worker] = []
         self._own = threading.local()
         self._all_ended = threading.Event()
@@ -88,15 +107,22 @@ class VirtualClock(Clock):
         return self.monotonic() - BEGINNING
 
     def monotonic(self) -> float:
-        real = (time.monotonic() - self._began_really) * self._real_rate if self._real_rate else 0.0
-        return self._now + real
+        if not self._real_rate:
+            return self._now
+        real_seconds = time.monotonic() - self._began_really
+        return self._now + real_seconds * self._real_rate
 
     def now(self) -> datetime:
         return self._began_at + timedelta(seconds=self.elapsed)
 
     def call_every(self, seconds: float, call: Callable[[], None]) -> None:
-        """Call a function at these intervals, in the thread that moves the clock, as the main thread does in a real run."""
-        self._call, self._interval, self._call_at = call, seconds, self._now + seconds
+        """Call a function at these intervals, as the main thread does in a real run.
+
+        The thread that moves the clock calls it.
+        """
+        self._call = call
+        self._interval = seconds
+        self._call_at = self._now + seconds
 
     def advance(self, seconds: float) -> None:
         """Move the clock."""
@@ -117,16 +143,16 @@ class VirtualClock(Clock):
             self._yield_to_next(worker)
             self.cancellation.check()
         elif self._workers:
-            raise StuckError(
-                f"the clock did not start the thread {threading.current_thread().name!r}, which tries to sleep"
-            )
+            name = threading.current_thread().name
+            raise StuckError(f"the clock did not start the thread {name!r}, which tries to sleep")
         else:
             self.advance(max(seconds, 0.0))
 
     def cancel(self) -> None:
-        """End every sleep now, in the order of their wake-ups."""
+        """End every sleep now, as if all threads woke up at the same time."""
         self.cancellation.cancel()
-        self._sleepers = [(self._now, *rest) for _, *rest in sorted(self._sleepers)]  # type: ignore[misc]  # the same four fields
+        for sleeper in self._sleepers:
+            sleeper.wakes_at = self._now
         heapq.heapify(self._sleepers)
 
     def run(self, *works: Callable[[], object]) -> None:
@@ -134,7 +160,8 @@ class VirtualClock(Clock):
         for work in works:
             self.Thread(target=work, daemon=True).start()
         self._wake_next()
-        self._all_ended.wait()  # pytest ends a test whose thread waits without sleeping on the clock
+        # pytest ends a test whose thread waits without sleeping on the clock
+        self._all_ended.wait()
         self._all_ended.clear()
         if self._failures:
             raise self._failures[0]
@@ -169,13 +196,14 @@ class VirtualClock(Clock):
             me.awaited = None
 
     def _queue(self, worker: _Worker, seconds: float) -> None:
-        tie = self._chance.random() if self._chance is not None else 0.0
+        tie_break = self._chance.random() if self._chance is not None else 0.0
         self._queued += 1
-        heapq.heappush(self._sleepers, (self._now + seconds, tie, self._queued, worker))
+        sleeper = _Sleeper(self._now + seconds, tie_break, self._queued, worker)
+        heapq.heappush(self._sleepers, sleeper)
 
     def _yield_to_next(self, me: _Worker) -> None:
-        if self._sleepers and self._sleepers[0][3] is me:
-            self._move_to(heapq.heappop(self._sleepers)[0])
+        if self._sleepers and self._sleepers[0].worker is me:
+            self._move_to(heapq.heappop(self._sleepers).wakes_at)
             return
         self._wake_next()
         me.turn.acquire()
@@ -186,9 +214,9 @@ class VirtualClock(Clock):
 
     def _wake_next(self) -> None:
         if self._sleepers:
-            at, _, _, worker = heapq.heappop(self._sleepers)
-            self._move_to(at)
-            worker.turn.release()
+            sleeper = heapq.heappop(self._sleepers)
+            self._move_to(sleeper.wakes_at)
+            sleeper.worker.turn.release()
         elif self._workers:
             self._is_stuck = True
             self._workers[0].turn.release()

@@ -1,4 +1,7 @@
-"""Archives of real packers, each with the tree that it unpacks to; README.md says how they were made."""
+"""Archives of real packers, each with the tree that it unpacks to.
+
+README.md says how they were made.
+"""
 
 import hashlib
 import json
@@ -27,17 +30,21 @@ def read(name: str) -> bytes:
 
 
 def expected(name: str) -> dict[str, str | None]:
-    """Return the digests of the files that an archive unpacks to, `-> target` for a link, `None` for a folder."""
+    """Return the tree that an archive unpacks to.
+
+    It has the digest of a file, `-> target` for a link, and `None` for a folder.
+    """
     return dict(_MANIFEST["trees"][ACCEPTED[name]])
 
 
 def digests(tree: Tree) -> dict[str, str | None]:
     """Return an unpacked tree in that form."""
-    return {
-        path: None
-        if node is None
-        else f"-> {node}"
-        if isinstance(node, str)
-        else hashlib.sha256(node).hexdigest()
-        for path, node in tree.items()
-    }
+    return {path: _digest(node) for path, node in tree.items()}
+
+
+def _digest(node: bytes | str | None) -> str | None:
+    if node is None:
+        return None
+    if isinstance(node, str):
+        return f"-> {node}"
+    return hashlib.sha256(node).hexdigest()

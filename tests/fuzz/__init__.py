@@ -1,4 +1,7 @@
-"""The decorator of the fuzz tests. Every run uses the same examples, or `FUZZ_EXAMPLES` random ones (`make fuzz`)."""
+"""The decorator of the fuzz tests.
+
+Every run uses the same examples, or `FUZZ_EXAMPLES` random ones (`make fuzz`).
+"""
 
 import os
 from collections.abc import Callable
@@ -15,9 +18,9 @@ def fuzz(
     examples: int, **strategies: st.SearchStrategy[Any]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that runs a test with so many examples."""
-    random: dict[str, Any] = (
-        {"derandomize": False} if RANDOM_EXAMPLES else {"derandomize": True, "database": None}
-    )
+    options: dict[str, Any] = {"derandomize": False}
+    if not RANDOM_EXAMPLES:
+        options = {"derandomize": True, "database": None}
     effort = settings(
         max_examples=RANDOM_EXAMPLES or examples,
         deadline=None,
@@ -27,8 +30,12 @@ def fuzz(
             HealthCheck.data_too_large,
             HealthCheck.function_scoped_fixture,
         ],
-        **random,
+        **options,
     )
-    return lambda test: pytest.mark.no_cover(
-        effort(given(**strategies)(test))
-    )  # of lines that other tests reach
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        fuzzed: Callable[..., None] = effort(given(**strategies)(test))
+        # other tests reach the same lines
+        return pytest.mark.no_cover(fuzzed)
+
+    return decorate

@@ -1,4 +1,7 @@
-"""The API's responses, as JSON and as bytes: each gives a valid object or none, and no server makes a call wait too long."""
+"""The API's responses, as JSON and as bytes.
+
+Each gives a valid object or none, and no server makes a call wait too long.
+"""
 
 import contextlib
 import json
@@ -21,6 +24,7 @@ from docs_platform_action.http.fields import MAX_TEXT_LENGTH
 from docs_platform_action.http.reasons import read_error
 from docs_platform_action.http.retry import read_retry_after
 from docs_platform_action.http.transport import Request, Timeouts
+from docs_platform_action.models import AgentJob, ExportJob
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
 from tests.keys import ADMIN_KEY
@@ -46,21 +50,18 @@ GOOD: Final[tuple[Body, ...]] = (
     },
     {**AGENT_JOB},
 )
-NAMES: Final = sorted({name for body in GOOD for name in body} | {"message", "detail"})
+NAMES: Final = sorted({"message", "detail"}.union(*GOOD))
+GOOD_TEXTS: Final = (
+    "se_1",
+    "https://s.example.com/b?sig=1",
+    "http://127.0.0.1:9000/b",
+    "2026-05-04T15:04:00Z",
+)
 
 strings = st.one_of(
     st.text(max_size=20),
     st.sampled_from([*HOSTILE_TEXTS, ADMIN_KEY, f"a{ADMIN_KEY}", "x" * (MAX_TEXT_LENGTH + 1)]),
-    mutated_text(
-        st.sampled_from(
-            [
-                "se_1",
-                "https://s.example.com/b?sig=1",
-                "http://127.0.0.1:9000/b",
-                "2026-05-04T15:04:00Z",
-            ]
-        )
-    ),
+    mutated_text(st.sampled_from(GOOD_TEXTS)),
 )
 numbers = (
     st.integers()
@@ -88,19 +89,21 @@ encoded = st.builds(
 contents = encoded | mutated_bytes(encoded) | st.binary(max_size=60)
 
 
+def has_control_or_surrogate(text: str) -> bool:
+    return any(unicodedata.category(character) in {"Cc", "Cs"} for character in text)
+
+
 def is_sound(text: str | None) -> bool:
-    return text is None or (text == text.strip() != "" and len(text) <= MAX_TEXT_LENGTH)
+    if text is None:
+        return True
+    return text == text.strip() and 0 < len(text) <= MAX_TEXT_LENGTH
 
 
 def is_address(url: str) -> bool:
-    odd = [
-        character
-        for character in url
-        if character.isspace() or unicodedata.category(character) in {"Cc", "Cs"}
-    ]
-    return (
-        url.lower().startswith(("https://", "http://")) and bool(urlsplit(url).hostname) and not odd
-    )
+    if has_control_or_surrogate(url) or any(character.isspace() for character in url):
+        return False
+    is_web_address = url.lower().startswith(("https://", "http://"))
+    return is_web_address and bool(urlsplit(url).hostname)
 
 
 def check(body: Mapping[str, object]) -> None:
@@ -108,38 +111,39 @@ def check(body: Mapping[str, object]) -> None:
     with contextlib.suppress(ValueError):
         job_id, _ = read_started(body)
         assert job_id
-        assert not {"Cc", "Cs"} & {unicodedata.category(character) for character in job_id}
+        assert not has_control_or_surrogate(job_id)
     with contextlib.suppress(ValueError):
-        export = ByProject().read_status(body)
-        assert export.link is None or (export.status == "completed" and is_address(export.link.url))
-        assert all(map(is_sound, (export.status, export.error)))
-        assert export.progress is None or 0 <= export.progress <= 100
-        assert export.page_count is None or (
-            type(export.page_count) is int and 0 <= export.page_count < 2**53
-        )
+        check_export(ByProject().read_status(body))
     with contextlib.suppress(ValueError):
         bundle = read_bundle_link(body)
         assert is_address(bundle.url)
-        assert bundle.url.lower().startswith("https://") or is_loopback(
-            urlsplit(bundle.url).hostname or ""
-        )
+        host = urlsplit(bundle.url).hostname or ""
+        assert bundle.url.lower().startswith("https://") or is_loopback(host)
     with contextlib.suppress(ValueError):
-        agent = read_agent_job(body)
-        assert all(
-            map(
-                is_sound,
-                (
-                    agent.status,
-                    agent.repository,
-                    agent.ref,
-                    agent.model,
-                    agent.created_at,
-                    agent.archived_at,
-                ),
-            )
-        )
-        assert agent.pr_link is None or is_address(agent.pr_link)
+        check_agent_job(read_agent_job(body))
     assert is_sound(read_error(body))
+
+
+def check_export(export: ExportJob) -> None:
+    assert is_sound(export.status)
+    assert is_sound(export.error)
+    assert export.progress is None or 0 <= export.progress <= 100
+    if export.page_count is not None:
+        assert type(export.page_count) is int
+        assert 0 <= export.page_count < 2**53
+    if export.link is not None:
+        assert export.status == "completed"
+        assert is_address(export.link.url)
+
+
+def check_agent_job(job: AgentJob) -> None:
+    assert is_sound(job.status)
+    assert is_sound(job.repository)
+    assert is_sound(job.ref)
+    assert is_sound(job.model)
+    assert is_sound(job.created_at)
+    assert is_sound(job.archived_at)
+    assert job.pr_link is None or is_address(job.pr_link)
 
 
 @fuzz(400, body=bodies)
@@ -157,26 +161,25 @@ def test_any_json_gives_valid_objects_or_none(body: Body) -> None:
 @example(b'{"status": "\\ud800", "jobId": "\\ud800"}')
 @example(f'{{"{ADMIN_KEY}": 1, "status": "{ADMIN_KEY}"}}'.encode())
 def test_any_bytes_give_an_object_or_nothing(content: bytes) -> None:
-    client = ApiClient(
-        http_client(FakeTransport(Answer(body=content))), base_url=BASE_URL, key=ADMIN_KEY
-    )
+    transport = FakeTransport(Answer(body=content))
+    client = ApiClient(http_client(transport), base_url=BASE_URL, key=ADMIN_KEY)
+    request = Request(method="GET", url="/x")
     if len(content) > MAX_RESPONSE_BYTES:
         with pytest.raises(NetworkError):
-            client.send(Request(method="GET", url="/x"), Timeouts())
+            client.send(request, Timeouts())
         return
 
-    response = client.send(Request(method="GET", url="/x"), Timeouts())
+    response = client.send(request, Timeouts())
 
     if isinstance(response.body, dict):
         assert ADMIN_KEY not in str(response.body.get("status"))
         check(response.body)
 
 
+PAUSES: Final = ("Mon, 04 May 2026 12:00:30 GMT", "Monday, 04-May-26 12:00:30 GMT", "120")
 header_values = st.one_of(
     st.integers(0, 10**6).map(str),
-    mutated_text(
-        st.sampled_from(["Mon, 04 May 2026 12:00:30 GMT", "Monday, 04-May-26 12:00:30 GMT", "120"])
-    ),
+    mutated_text(st.sampled_from(PAUSES)),
     st.sampled_from(HOSTILE_TEXTS),
     st.text("0123456789 :,+-MonMayGMT/.", max_size=32),
 )
@@ -188,4 +191,6 @@ header_values = st.one_of(
 def test_any_retry_after_gives_a_pause_or_none(value: str, date: str) -> None:
     seconds = read_retry_after({"Retry-After": value, "Date": date}, NOON)
 
-    assert seconds is None or (math.isfinite(seconds) and seconds >= 0)
+    if seconds is not None:
+        assert math.isfinite(seconds)
+        assert seconds >= 0

@@ -1,4 +1,7 @@
-"""Inputs: every environment gives settings within the contract, or an error that names the invalid inputs."""
+"""Inputs: every environment gives settings within the contract, or an error.
+
+The error names the invalid inputs.
+"""
 
 import json
 import os
@@ -18,10 +21,10 @@ from docs_platform_action.inputs.reader import Reader
 from docs_platform_action.inputs.settings import (
     AgentSettings,
     CollectSettings,
-    ExportSettings,
     OutputPath,
     PlatformSettings,
     Settings,
+    SiteSettings,
     UnpackSettings,
     WaitSettings,
 )
@@ -50,38 +53,32 @@ COLLECT: Final = {
 AGENT: Final = {**COLLECT, "mode": "agent", "project-id": "prj_1"}
 
 PATHS: Final = (
-    *(
-        "out/{domain}",
-        "new/deeper/file.txt",
-        "file.txt",
-        "full",
-        "empty",
-        "full/held.html",
-        "a//b/./c",
-        "in/side",
-        "circle/x",
-    ),
-    *(
-        "out-of-here/etc/x",
-        "pipe",
-        "../beside",
-        "/",
-        "/etc/passwd",
-        "{workspace}/new",
-        "{temp}/new",
-        "{temp}",
-        "a/../b",
-    ),
-    *(
-        "x" * 256,
-        "x/" * 3000 + "x",
-        "~/site",
-        "$RUNNER_TEMP/x",
-        "%TEMP%/x",
-        ".\\site",
-        "a~b",
-        "100%",
-    ),
+    "out/{domain}",
+    "new/deeper/file.txt",
+    "file.txt",
+    "full",
+    "empty",
+    "full/held.html",
+    "a//b/./c",
+    "in/side",
+    "circle/x",
+    "out-of-here/etc/x",
+    "pipe",
+    "../beside",
+    "/",
+    "/etc/passwd",
+    "{workspace}/new",
+    "{temp}/new",
+    "{temp}",
+    "a/../b",
+    "x" * 256,
+    "x/" * 3000 + "x",
+    "~/site",
+    "$RUNNER_TEMP/x",
+    "%TEMP%/x",
+    ".\\site",
+    "a~b",
+    "100%",
 )
 OF_FILES: Final = {"bundle-path", "site-path", "values-file"}
 CERTIFICATES: Final = (
@@ -96,57 +93,68 @@ CERTIFICATES: Final = (
 )
 
 
+TABLE_ROWS: Final = {
+    "project-id": "job-id",
+    "export-version": "job-id",
+    "mask-bundle-url": "wait",
+    "require-pr": "wait",
+}
+"""Inputs whose values the unit tests have under the name of another input."""
+
+
 def known_values(name: str) -> list[str]:
-    """Return good and bad values of an input, those of the unit tests and paths to what a workspace has."""
-    same = {
-        "project-id": "job-id",
-        "export-version": "job-id",
-        "mask-bundle-url": "wait",
-        "require-pr": "wait",
-    }
-    like = "timeout" if name.endswith(("interval", "tolerance")) else same.get(name, name)
-    known = [
-        text for of, texts in (*READ, *REFUSED) if of == like for text in texts if len(text) < 1000
-    ]
-    return [
-        *known,
-        *(PATHS if name in OF_FILES else CERTIFICATES if name == "ca-bundle" else ()),
-        f"Bearer {KEY}",
-    ]
+    """Return good and bad values of an input.
+
+    They are those of the unit tests, and paths to what a workspace has.
+    """
+    row = TABLE_ROWS.get(name, name)
+    if name.endswith(("interval", "tolerance")):
+        row = "timeout"
+    known: list[str] = []
+    for input_name, texts in (*READ, *REFUSED):
+        if input_name == row:
+            known += [text for text in texts if len(text) < 1000]
+    if name in OF_FILES:
+        known += PATHS
+    elif name == "ca-bundle":
+        known += CERTIFICATES
+    known.append(f"Bearer {KEY}")
+    return known
 
 
 VALUES: Final = {name: known_values(name) for name in DEFAULTS}
+WITH_KEY: Final = (
+    KEY,
+    f"x{KEY}x",
+    f"https://{KEY}.example.com/",
+    f"https://me:{KEY}@example.com",
+    f"a, {KEY}",
+)
 
 
 def values_for(name: str) -> st.SearchStrategy[str]:
     """Draw a value of an input: valid, mistaken, arbitrary, or one that contains the key."""
-    good = st.sampled_from(VALUES[name])
-    odd = st.one_of(
-        mutated_text(good), st.text(st.characters(), max_size=12), st.sampled_from(HOSTILE_TEXTS)
-    )
-    with_key = st.sampled_from(
-        [
-            KEY,
-            f"x{KEY}x",
-            f"https://{KEY}.example.com/",
-            f"https://me:{KEY}@example.com",
-            f"a, {KEY}",
-        ]
-    )
-    return st.one_of(good, good, odd, with_key)
+    known = st.sampled_from(VALUES[name])
+    arbitrary = st.text(st.characters(), max_size=12)
+    odd = st.one_of(mutated_text(known), arbitrary, st.sampled_from(HOSTILE_TEXTS))
+    return st.one_of(known, known, odd, st.sampled_from(WITH_KEY))
 
 
-changes_of_inputs = st.lists(
-    st.sampled_from([*DEFAULTS]).flatmap(lambda name: st.tuples(st.just(name), values_for(name))),
-    max_size=4,
-).map(dict)
+changes = st.sampled_from([*DEFAULTS]).flatmap(
+    lambda name: st.tuples(st.just(name), values_for(name))
+)
+changes_of_inputs = st.lists(changes, max_size=4).map(dict)
 
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roots]:
-    """Create a workspace with obstacles and the runner's temporary folder; check that reading changes nothing."""
+    """Create a workspace with obstacles, and the runner's temporary folder.
+
+    Check in the end that reading has changed nothing.
+    """
     home = tmp_path_factory.mktemp("runner")
-    workspace, temp = home / "workspace", home / "temp"
+    workspace = home / "workspace"
+    temp = home / "temp"
     for folder in (workspace / "full", workspace / "empty", temp):
         folder.mkdir(parents=True)
     (workspace / "full" / "held.html").write_text("held")
@@ -163,13 +171,12 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roots]:
 
 def read(inputs: Mapping[str, str], roots: Roots) -> Settings | list[str]:
     """Return the settings, or the lines of the error without the key."""
-    texts = {
-        name: text.replace("{workspace}", str(roots[0])).replace("{temp}", str(roots[1]))
-        for name, text in inputs.items()
-    }
-    reader = Reader(
-        {f"INPUT_{name.upper()}": text for name, text in texts.items()}, in_workflow=True
-    )
+    workspace, temp = roots
+    environment = {}
+    for name, text in inputs.items():
+        path = text.replace("{workspace}", str(workspace)).replace("{temp}", str(temp))
+        environment[f"INPUT_{name.upper()}"] = path
+    reader = Reader(environment, in_workflow=True)
     try:
         return reader.read(roots=roots)
     except InvalidInput as error:
@@ -185,10 +192,15 @@ def check(settings: Settings, roots: Roots) -> None:
     check_waiting(settings.waiting)
     if isinstance(settings, AgentSettings):
         return
-    sites = (settings.site,) if isinstance(settings, CollectSettings) else settings.sites
-    if isinstance(settings, ExportSettings):
-        assert 1 <= settings.max_parallel <= 100
-        json.dumps(settings.start_options, allow_nan=False)
+    if isinstance(settings, CollectSettings):
+        check_sites([settings.site], roots)
+        return
+    check_sites(settings.sites, roots)
+    assert 1 <= settings.max_parallel <= 100
+    json.dumps(settings.start_options, allow_nan=False)
+
+
+def check_sites(sites: Sequence[SiteSettings], roots: Roots) -> None:
     domains = [site.domain for site in sites]
     for domain in domains:
         assert domain is None or re.fullmatch(r"[A-Za-z0-9_.-]+(:[0-9]+)?", domain)
@@ -239,6 +251,7 @@ def test_any_inputs_give_settings_or_an_error_that_names_them(
         check(found, roots)
         return
     message = "\n".join(found)
-    assert {*re.findall("`([a-z-]+)`", found[0])} & {*DEFAULTS}
+    named = {*re.findall("`([a-z-]+)`", found[0])}
+    assert named & {*DEFAULTS}
     assert len(message) < 20_000
     assert inputs.get("admin-key") != KEY or KEY not in message

@@ -1,4 +1,7 @@
-"""Whole runs in virtual time on a platform with arbitrary responses and errors: each ends as the contract allows, and in time."""
+"""Whole runs in virtual time on a platform with arbitrary responses and errors.
+
+Each ends as the contract allows, and in time.
+"""
 
 import socket
 from typing import Any, Final
@@ -24,7 +27,10 @@ REASONS: Final = {kind.failure_reason for kind in ActionError.__subclasses__()} 
 TIMEOUT: Final = 60
 TOLERANCE: Final = 30
 LONGEST_SECONDS: Final = 20 * 60.0
-"""The longest run of one domain with the inputs below: the limits of docs/how-it-waits.md, with renewed links."""
+"""The longest run of one domain with the inputs below.
+
+It follows from the limits of docs/how-it-waits.md, with renewed links.
+"""
 
 headers = st.dictionaries(
     st.sampled_from(["Retry-After", "Location", "X-Request-Id", "Content-Type", "ETag"]),
@@ -43,15 +49,14 @@ archives = mutated_bytes(st.sampled_from([KINDS["tar.gz"](SMALL_SITE), KINDS["zi
 downloads = responses | st.builds(lambda body: Fault(status=200, body=body), archives)
 errors = st.sampled_from(
     [
-        *(
-            ConnectionRefusedError(111, "refused"),
-            socket.gaierror(socket.EAI_NONAME, "unknown"),
-            TimeoutError(),
-        ),
-        *(Fault(cut="before_response"), Fault(cut="in_body"), Fault(delay_seconds=10**6)),
+        ConnectionRefusedError(111, "refused"),
+        socket.gaierror(socket.EAI_NONAME, "unknown"),
+        TimeoutError(),
+        Fault(cut="before_response"),
+        Fault(cut="in_body"),
+        Fault(delay_seconds=10**6),
     ]
 )
-OPERATIONS: Final = ("start", "read", "bundle", "download")
 
 
 class Troubled:
@@ -61,18 +66,18 @@ class Troubled:
         self._left = {operation: list(turns) for operation, turns in troubles.items()}
 
     def __call__(self, sent: Sent) -> Any:
-        is_api = sent.url.startswith(VirtualPlatform.base_url)
-        is_post = sent.method == "POST"
-        kind = (
-            "download"
-            if not is_api
-            else "bundle"
-            if sent.target.endswith("/bundle")
-            else "start"
-            if is_post
-            else "read"
-        )
-        return self._left[kind].pop(0) if self._left.get(kind) else None
+        left = self._left[operation_of(sent)]
+        return left.pop(0) if left else None
+
+
+def operation_of(sent: Sent) -> str:
+    if not sent.url.startswith(VirtualPlatform.base_url):
+        return "download"
+    if sent.target.endswith("/bundle"):
+        return "bundle"
+    if sent.method == "POST":
+        return "start"
+    return "read"
 
 
 def turns(strategy: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list[Any]]:
@@ -106,12 +111,16 @@ def test_every_run_ends_as_the_contract_allows(
         "site-path": "sites/{domain}",
     }
 
-    ended = run_virtually(platform, by_project(inputs) if form == BY_PROJECT else inputs, seed=seed)
+    if form == BY_PROJECT:
+        inputs = by_project(inputs)
+
+    ended = run_virtually(platform, inputs, seed=seed)
 
     failed = [row for row in ended.results if row["failureReason"]]
     assert {row["failureReason"] for row in failed} <= REASONS
-    assert failed == [] or any(map(any, troubles.values()))
-    assert (ended.exit_code, len(ended.errors)) == (1 if failed else 0, len(failed))
+    assert failed == [] or any(any(turns) for turns in troubles.values())
+    assert ended.exit_code == (1 if failed else 0)
+    assert len(ended.errors) == len(failed)
     assert "Traceback" not in ended.stdout
     assert clock.elapsed < LONGEST_SECONDS * domains
     sites = {path.split("/")[1] for path in ended.left if path.startswith("sites/")}

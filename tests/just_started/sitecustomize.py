@@ -5,5 +5,6 @@ Python imports the module of this name when it starts, if `PYTHONPATH` has its f
 
 import time
 
-_real, _began_at = time.monotonic, time.monotonic()
+_real = time.monotonic
+_began_at = _real()
 time.monotonic = lambda: _real() - _began_at + 60.0

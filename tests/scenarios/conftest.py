@@ -16,20 +16,18 @@ from tests.keys import ADMIN_KEY
 
 @pytest.fixture
 def make_platform() -> Iterator[Callable[..., Simulator]]:
-    """Return a function that starts a simulated platform; its requests are checked against the API description."""
+    """Return a function that starts a simulated platform.
+
+    Its requests are checked against the API description in the end.
+    """
+    defaults = {"key": ADMIN_KEY, "export_seconds": 0.1, "agent_seconds": 0.1, "pages": 12}
     with ExitStack() as stack:
         platforms = []
 
         def make(**options: Any) -> Simulator:
-            options = {
-                "key": ADMIN_KEY,
-                "export_seconds": 0.1,
-                "agent_seconds": 0.1,
-                "pages": 12,
-                **options,
-            }
-            platforms.append(stack.enter_context(Simulator(**options)))
-            return platforms[-1]
+            platform = stack.enter_context(Simulator(**{**defaults, **options}))
+            platforms.append(platform)
+            return platform
 
         yield make
         for platform in platforms:

@@ -1,4 +1,7 @@
-"""Servers that hang, never end or cut what they send, over real sockets: every run ends, and takes no part for the whole."""
+"""Servers that hang, never end or cut what they send, over real sockets.
+
+Every run ends, and takes no part for the whole.
+"""
 
 import functools
 import socket
@@ -30,7 +33,10 @@ MAX_SENT: Final = 32 * 1024 * 1024
 
 @pytest.fixture
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a minute of the action's clock pass in a fraction of a second. No request then gets a response in time."""
+    """Make a minute of the action's clock pass in a fraction of a second.
+
+    No request then gets a response in time.
+    """
     monkeypatch.setattr("tests.action.VirtualClock", lambda **_: VirtualClock(real_rate=500.0))
 
 
@@ -60,6 +66,7 @@ def sending(
 
 
 slowly = functools.partial(sending, pause_seconds=0.01)
+CHUNKED: Final = b"Transfer-Encoding: chunked\r\n\r\n"
 HANGING: Final[dict[str, Handler]] = {
     "no response": hold,
     "half a status line": slowly(b"HTTP/1.1 2", b""),
@@ -67,12 +74,16 @@ HANGING: Final[dict[str, Handler]] = {
     "half a body": slowly(OK + b"Content-Length: 9\r\n\r\n{", b""),
     "a slow body": slowly(OK + b"Content-Length: %d\r\n\r\n" % ENDLESS, b" "),
     "a slow body without a length": slowly(OK + b"\r\n", b" "),
-    "slow chunks": slowly(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
-    "a slow end of chunks": slowly(
-        OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", b"X-A: b\r\n"
-    ),
+    "slow chunks": slowly(OK + CHUNKED, b"1\r\nx\r\n"),
+    "a slow end of chunks": slowly(OK + CHUNKED + b"2\r\n{}\r\n0\r\n", b"X-A: b\r\n"),
 }
 SLOW_ERROR: Final = slowly(b"HTTP/1.1 403 Forbidden\r\n\r\n", b"x")
+HANGING_STORAGES: Final = (
+    HANGING["an endless header"],
+    HANGING["half a body"],
+    HANGING["slow chunks"],
+    SLOW_ERROR,
+)
 
 
 class TestHanging:
@@ -87,71 +98,70 @@ class TestHanging:
         assert ended.end == (1, "unavailable"), ended.stdout
         assert server.connections > 1
 
-    @pytest.mark.parametrize(
-        "handle",
-        [*map(HANGING.get, ("an endless header", "half a body", "slow chunks")), SLOW_ERROR],
-    )
+    @pytest.mark.parametrize("handle", HANGING_STORAGES)
     def test_a_storage_that_does_not_end_its_responses_fails_the_download(
         self, action: Action, platform: Simulator, handle: Handler
     ) -> None:
-        for limit in (
-            "bundle.storage.IDLE",
-            "bundle.storage.HEAD",
-            "bundle.stream.SLOW",
-            "http.retry.MIN_ATTEMPT",
-        ):
-            action.constants[f"{limit}_SECONDS"] = 0.15
+        action.constants = {
+            "bundle.storage.IDLE_SECONDS": 0.15,
+            "bundle.storage.HEAD_SECONDS": 0.15,
+            "bundle.stream.SLOW_SECONDS": 0.15,
+            "http.retry.MIN_ATTEMPT_SECONDS": 0.15,
+        }
 
         with RawServer(handle) as storage:
             platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})
             ended = action.run(platform, **COLLECT, bundle_path="bundle", outage_tolerance="300ms")
 
-        assert (ended.end, read_tree(action.workspace)) == ((1, "download-failed"), {}), (
-            ended.stdout
-        )
+        assert ended.end == (1, "download-failed"), ended.stdout
+        assert read_tree(action.workspace) == {}
 
     @pytest.mark.usefixtures("fast")
     def test_what_was_given_up_leaves_no_thread_and_no_connection(self, action: Action) -> None:
-        before = len([*Path("/proc/self/fd").iterdir()])
+        before = open_descriptors()
 
         with RawServer(HANGING["a slow body"]) as server:
             action.run(server.base_url, **COLLECT, outage_tolerance="1m")
             wait_for_exchanges()  # a byte that arrives ends them
 
-        assert len([*Path("/proc/self/fd").iterdir()]) <= before
+        assert open_descriptors() <= before
 
 
+def open_descriptors() -> int:
+    """Return the number of files and sockets that this process has open."""
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
+PIECE: Final = b" " * 65536
+GZIP: Final = b"Content-Encoding: gzip\r\n\r\n"
 FLOODS: Final = {
-    "a body": (OK + b"Content-Length: %d\r\n\r\n" % ENDLESS, b" " * 65536),
-    "a body without a length": (OK + b"\r\n", b" " * 65536),
-    "chunks": (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b" " * 65536 + b"\r\n"),
+    "a body": (OK + b"Content-Length: %d\r\n\r\n" % ENDLESS, PIECE),
+    "a body without a length": (OK + b"\r\n", PIECE),
+    "chunks": (OK + CHUNKED, b"10000\r\n" + PIECE + b"\r\n"),
     "an error": (b"HTTP/1.1 403 Forbidden\r\n\r\n", b"x" * 65536),
-    "a gzip header": (
-        OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x08\0\0\0\0\0\0",
-        b"x" * 65536,
-    ),
-    "empty gzip": (
-        OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\0\0\0\0\0\0\0",
-        b"\0\0\0\xff\xff" * 10_000,
-    ),
+    "a gzip header": (OK + GZIP + b"\x1f\x8b\x08\x08\0\0\0\0\0\0", b"x" * 65536),
+    "empty gzip": (OK + GZIP + b"\x1f\x8b\x08\0\0\0\0\0\0\0", b"\0\0\0\xff\xff" * 10_000),
 }
+"""The head of each response, and what follows it again and again."""
 
 
 class TestTooLarge:
     @pytest.mark.parametrize("name", FLOODS)
     def test_of_an_endless_response_little_is_read(self, action: Action, name: str) -> None:
+        head, then = FLOODS[name]
         sent: list[int] = []
 
-        with RawServer(sending(*FLOODS[name], sent=sent)) as server:
+        with RawServer(sending(head, then, sent=sent)) as server:
             ended = action.run(server.base_url, **COLLECT, **ONCE)
             read = sum(sent)
 
-        assert ended.end == (1, "forbidden" if name == "an error" else "unavailable"), ended.stdout
+        reason = "forbidden" if name == "an error" else "unavailable"
+        assert ended.end == (1, reason), ended.stdout
         assert read < MAX_SENT * server.connections
 
 
 JSON: Final = b'{"status": "failed"}'
-CHUNKS: Final = b"14\r\n" + JSON + b"\r\n0\r\n\r\n"
+JSON_IN_A_CHUNK: Final = b"14\r\n" + JSON + b"\r\n0\r\n\r\n"
 
 
 def responding(response: bytes) -> Handler:
@@ -165,23 +175,25 @@ def responding(response: bytes) -> Handler:
 
 
 class TestWithoutALength:
-    @pytest.mark.parametrize(
-        "framing", [b"\r\n" + JSON, b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS]
-    )
+    @pytest.mark.parametrize("framing", [b"\r\n" + JSON, CHUNKED + JSON_IN_A_CHUNK])
     def test_a_body_without_a_length_is_used_once_it_is_complete(
         self, action: Action, framing: bytes
     ) -> None:
         with RawServer(responding(OK + framing)) as server:
-            assert action.run(server.base_url, **COLLECT, **ONCE).end == (1, "job-failed")
+            ended = action.run(server.base_url, **COLLECT, **ONCE)
+
+        assert ended.end == (1, "job-failed")
 
     @pytest.mark.parametrize("kind", ["tar", "tar.gz", "zip"])
     def test_an_archive_without_a_length_is_complete_only_with_its_end(
         self, action: Action, platform: Simulator, kind: str
     ) -> None:
         archive = KINDS[kind](SMALL_SITE)
+        half = archive[: len(archive) // 2]
 
-        with RawServer(responding(OK + b"\r\n" + archive[: len(archive) // 2])) as storage:
+        with RawServer(responding(OK + b"\r\n" + half)) as storage:
             platform.override("make_bundle", {"bundleUrl": f"{storage.base_url}/bundle"})
             ended = action.run(platform, **COLLECT, **ONCE, site_path="site")
 
-        assert (ended.end, read_tree(action.workspace)) == ((1, "invalid-bundle"), {})
+        assert ended.end == (1, "invalid-bundle")
+        assert read_tree(action.workspace) == {}

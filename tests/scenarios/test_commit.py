@@ -141,10 +141,8 @@ def test_a_temporary_error_of_github_is_waited_out(
     ended = action.run(platform, **WAITING)
 
     assert ended.outputs["deployedCommit"] == NEWER
-    retries = [
-        line for line in ended.log.splitlines() if "Retrying" in line or "responding again" in line
-    ]
-    assert len(retries) == 2
+    lines = ended.log.splitlines()
+    assert len([line for line in lines if "Retrying" in line or "responding again" in line]) == 2
 
 
 def test_one_that_lasts_ends_with_the_time_for_the_commit(action: Action) -> None:
@@ -177,27 +175,28 @@ class TestTheSecondRead:
 
     @pytest.mark.parametrize("status", [403, 502])
     def test_says_nothing_if_it_fails(self, action: Action, status: int) -> None:
-        fault = Fault(status=status)
+        def plan(simulator: Simulator, _github: GitHub) -> None:
+            simulator.script("list_deployments", None, Fault(status=status))
 
-        ended, platform = self.run(
-            action, lambda simulator, _: simulator.script("list_deployments", None, fault)
-        )
+        ended, platform = self.run(action, plan)
 
-        assert (ended.exit_code, platform.simulator.count("list_deployments")) == (0, 2)
+        assert ended.exit_code == 0
+        assert platform.simulator.count("list_deployments") == 2
         assert NEWER[:7] not in ended.log + ended.summary
 
     def test_is_not_made_without_waiting(self, action: Action) -> None:
         ended, platform = self.run(action, lambda _simulator, _github: None, wait="false")
 
-        assert (ended.exit_code, platform.simulator.count("list_deployments")) == (0, 1)
+        assert ended.exit_code == 0
+        assert platform.simulator.count("list_deployments") == 1
 
 
 def test_several_domains_wait_once_and_hold_the_same_commit(action: Action) -> None:
     platform = platform_of((OLDER, {}), (COMMIT, {"seconds": 100}))
 
-    ended = action.run(
-        platform, **{**WAITING, "domain": "a.example.com\nb.example.com\nc.example.com"}
-    )
+    domains = "a.example.com\nb.example.com\nc.example.com"
+
+    ended = action.run(platform, **{**WAITING, "domain": domains})
 
     assert [job["deployedCommit"] for job in ended.results] == [COMMIT] * 3
     assert "deployedCommit" not in ended.outputs
@@ -206,11 +205,10 @@ def test_several_domains_wait_once_and_hold_the_same_commit(action: Action) -> N
 
 
 def test_several_domains_fail_together(action: Action) -> None:
-    ended = action.run(
-        platform_of((OLDER, {})),
-        **{**WAITING, "domain": "a.example.com\nb.example.com"},
-        commit_timeout="1m",
-    )
+    platform = platform_of((OLDER, {}))
+    inputs = {**WAITING, "domain": "a.example.com\nb.example.com", "commit_timeout": "1m"}
+
+    ended = action.run(platform, **inputs)
 
     assert [job["failureReason"] for job in ended.results] == ["not-deployed"] * 2
 
@@ -223,27 +221,26 @@ def test_each_secret_goes_to_its_own_server_and_is_masked(action: Action) -> Non
 
     ended = action.run(platform, **WAITING, site_path="site")
 
-    secrets = {
-        (request.url.removesuffix(request.target), request.headers.get("Authorization"))
-        for request in sent
-    }
-    github = GITHUB_URL.removesuffix("/api/v3")
+    secrets = set()
+    for request in sent:
+        server = request.url.removesuffix(request.target)
+        secrets.add((server, request.headers.get("Authorization")))
     assert secrets == {
         (API_URL, f"Bearer {ADMIN_KEY}"),
-        (github, f"Bearer {TOKEN}"),
+        (GITHUB_URL.removesuffix("/api/v3"), f"Bearer {TOKEN}"),
         (STORAGE_URL, None),
     }
-    assert f"::add-mask::{TOKEN}\n" in ended.stdout
-    assert TOKEN not in ended.stdout.replace(
-        f"::add-mask::{TOKEN}\n", ""
-    ) + ended.summary + json.dumps(ended.outputs)
+    mask = f"::add-mask::{TOKEN}\n"
+    assert mask in ended.stdout
+    assert TOKEN not in ended.stdout.replace(mask, "")
+    assert TOKEN not in ended.summary
+    assert TOKEN not in json.dumps(ended.outputs)
 
 
 def test_a_token_that_github_echoes_is_hidden(action: Action) -> None:
     platform = platform_of()
-    platform.simulator.script_forever(
-        "list_deployments", Fault(status=403, json={"message": f"{TOKEN} may not read"})
-    )
+    echo = Fault(status=403, json={"message": f"{TOKEN} may not read"})
+    platform.simulator.script_forever("list_deployments", echo)
 
     ended = action.run(platform, **WAITING)
 

@@ -1,8 +1,12 @@
-"""What a run leaves in the workspace: the archive, the site and the values of one bundle, or what was there before."""
+"""What a run leaves in the workspace.
+
+That is the archive, the site and the values of one bundle, or what was there before.
+"""
 
 import contextlib
 import gzip
 import hashlib
+import itertools
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,7 +18,6 @@ import yaml
 from admin_api_simulator import Fault, RecordedRequest, Simulator
 from tests.action import Action
 from tests.archives import KINDS, SMALL_SITE, entry, tar, tar_of
-from tests.ended import Ended
 from tests.folders import files_of_at_most, read_tree
 from tests.forms import BOTH_FORMS
 from tests.virtual_platform import VirtualPlatform
@@ -45,7 +48,10 @@ def without_count(job: dict[str, object]) -> dict[str, object]:
 
 
 def put_uncounted(simulator: Simulator, content: bytes) -> None:
-    """Replace the bundle of a job whose pages only the site tells; otherwise, an invalid archive is kept for inspection."""
+    """Replace the bundle of a job whose pages only the site tells.
+
+    If the API counts them, an invalid archive is kept for inspection.
+    """
     simulator.put_bundle(JOB, content)
     simulator.override("read_export", without_count)
 
@@ -69,21 +75,17 @@ class TestDelivered:
 
         ended = action.run(virtual, **COLLECT, **FILES, export_version="20240601")
 
-        found = read_tree(action.workspace / "public" / "site")
+        tree = read_tree(action.workspace / "public" / "site")
+        files = {path: content for path, content in tree.items() if isinstance(content, bytes)}
         values = yaml.safe_load((action.workspace / VALUES).read_text())
         assert ended.end == (0, None), ended.stdout
-        assert {
-            path: content for path, content in found.items() if isinstance(content, bytes)
-        } == SMALL_SITE.files
+        assert files == SMALL_SITE.files
         assert (action.workspace / "dist" / "bundle").read_bytes() == archive
-        assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == size_and_digest(
-            archive
-        )
-        assert [ended.outputs[name] for name in ("bundlePath", "sitePath", "valuesFile")] == [
-            "dist/bundle",
-            "public/site",
-            VALUES,
-        ]
+        assert ended.outputs["bundleSize"] == str(len(archive))
+        assert ended.outputs["bundleSha256"] == sha256(archive)
+        assert ended.outputs["bundlePath"] == "dist/bundle"
+        assert ended.outputs["sitePath"] == "public/site"
+        assert ended.outputs["valuesFile"] == VALUES
         assert values == {
             "staticExport": {
                 "enabled": True,
@@ -101,14 +103,13 @@ class TestDelivered:
 
         assert ended.end == (0, None), ended.stdout
         assert link_in(action.workspace / VALUES) == ended.outputs["bundleUrl"]
-        assert (action.workspace / "dist" / "bundle").stat().st_size == int(
-            ended.outputs["bundleSize"]
-        )
+        bundle = action.workspace / "dist" / "bundle"
+        assert bundle.stat().st_size == int(ended.outputs["bundleSize"])
         assert (action.workspace / "public" / "site" / "index.html").is_file()
 
 
-def size_and_digest(content: bytes) -> tuple[str, str]:
-    return str(len(content)), hashlib.sha256(content).hexdigest()
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def left_by_an_earlier_run(workspace: Path) -> None:
@@ -120,43 +121,41 @@ def left_by_an_earlier_run(workspace: Path) -> None:
 
 def snapshot(folder: Path) -> dict[Path, tuple[int, ...]]:
     """Return mode, inode and size of everything in a folder."""
-    found = {path: path.lstat() for path in folder.rglob("*")}
-    return {path: (status.st_mode, status.st_ino, status.st_size) for path, status in found.items()}
+    found = {}
+    for path in folder.rglob("*"):
+        status = path.lstat()
+        found[path] = (status.st_mode, status.st_ino, status.st_size)
+    return found
+
+
+def storage_is_down(simulator: Simulator) -> None:
+    simulator.script_forever("download", Fault(status=503))
+
+
+def bundle_disappears_midway(simulator: Simulator) -> None:
+    simulator.script_forever("download", Fault(status=404), after=[Fault(cut="in_body")])
+
+
+def key_ends_before_a_second_link(simulator: Simulator) -> None:
+    simulator.script("download", Fault(cut="in_body"), Fault(status=403))
+    simulator.script("make_bundle", None, Fault(status=401))
+    simulator.script("read_export", None, Fault(status=401))
+
+
+def with_bundle(content: bytes) -> Plan:
+    return lambda simulator: put_uncounted(simulator, content)
 
 
 FAILURES: Final[dict[str, tuple[str, Plan]]] = {
-    "the storage is down": (
-        "download-failed",
-        lambda found: found.script_forever("download", Fault(status=503)),
-    ),
-    "the bundle disappears midway": (
-        "download-failed",
-        lambda found: found.script_forever(
-            "download", Fault(status=404), after=[Fault(cut="in_body")]
-        ),
-    ),
-    "the key ends before a second link": (
-        "unauthorized",
-        lambda found: [
-            found.script("download", Fault(cut="in_body"), Fault(status=403)),
-            found.script("make_bundle", None, Fault(status=401)),
-            found.script("read_export", None, Fault(status=401)),
-        ],
-    ),
-    "the archive is cut": (
-        "invalid-bundle",
-        lambda found: put_uncounted(found, gzip.compress(tar(SMALL_SITE))[:-20]),
-    ),
-    "the archive leads outside": (
-        "invalid-bundle",
-        lambda found: put_uncounted(found, tar_of(entry(b"../outside"))),
-    ),
-    "the site has too few pages": (
-        "too-few-pages",
-        lambda found: put_uncounted(found, KINDS["zip"](SMALL_SITE)),
-    ),
-    "the disk is full": ("download-failed", lambda found: found.put_bundle(JOB, CONTENT)),
+    "the storage is down": ("download-failed", storage_is_down),
+    "the bundle disappears midway": ("download-failed", bundle_disappears_midway),
+    "the key ends before a second link": ("unauthorized", key_ends_before_a_second_link),
+    "the archive is cut": ("invalid-bundle", with_bundle(gzip.compress(tar(SMALL_SITE))[:-20])),
+    "the archive leads outside": ("invalid-bundle", with_bundle(tar_of(entry(b"../outside")))),
+    "the site has too few pages": ("too-few-pages", with_bundle(KINDS["zip"](SMALL_SITE))),
+    "the disk is full": ("download-failed", lambda simulator: simulator.put_bundle(JOB, CONTENT)),
 }
+"""What happens, with the `failureReason` of the run."""
 
 
 @BOTH_FORMS
@@ -168,14 +167,17 @@ def test_a_failure_leaves_everything_as_it_was(
     plan(virtual.simulator)
     left_by_an_earlier_run(action.workspace)
     before = snapshot(action.workspace)
+    disk: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if name == "the disk is full":
+        disk = files_of_at_most(500_000)
 
-    with files_of_at_most(500_000) if name == "the disk is full" else contextlib.nullcontext():
+    with disk:
         ended = action.run(virtual, **COLLECT, **FILES, min_pages="12")
 
     assert ended.end == (1, reason), ended.stdout
     assert snapshot(action.workspace) == before
     assert DELIVERED.isdisjoint(ended.outputs)
-    assert [ended.result[name] for name in DELIVERED] == [None] * len(DELIVERED)
+    assert {ended.result[output] for output in DELIVERED} == {None}
 
 
 class TestMinPages:
@@ -192,26 +194,24 @@ class TestMinPages:
 
         ended = action.export(virtual, min_pages="12", **self.SITE)
 
-        assert (ended.end, {path.name for path in action.workspace.iterdir()}) == (
-            (0, None),
-            {*self.SITE.values()},
-        )
+        assert ended.end == (0, None)
+        assert {path.name for path in action.workspace.iterdir()} == {*self.SITE.values()}
 
     @pytest.mark.parametrize("inputs", [SITE, {"bundle_path": "bundle"}, {}])
     def test_pages_that_are_not_counted_are_not_enough(
         self, action: Action, virtual: VirtualPlatform, inputs: dict[str, str]
     ) -> None:
-        virtual.simulator.script(
-            "read_export", Fault(json={"status": "running", "pageCount": 500})
-        )  # of an unfinished job
+        of_an_unfinished_job = Fault(json={"status": "running", "pageCount": 500})
+        virtual.simulator.script("read_export", of_an_unfinished_job)
         virtual.simulator.override("read_export", without_count)
 
         ended = action.export(virtual, min_pages="14", **inputs)
 
-        assert (ended.end, "bundleUrl" in ended.outputs) == ((1, "too-few-pages"), False)
-        assert virtual.simulator.count("download") == (
-            "site_path" in inputs
-        )  # only to count them there
+        assert ended.end == (1, "too-few-pages")
+        assert "bundleUrl" not in ended.outputs
+        # a bundle is downloaded only to count the pages in it
+        downloads = 1 if "site_path" in inputs else 0
+        assert virtual.simulator.count("download") == downloads
         assert [*action.workspace.iterdir()] == []
 
 
@@ -226,9 +226,9 @@ class TestLink:
         pause = Fault(status=503, headers={"Retry-After": "3600"})
         platform.simulator.script("download", Fault(cut="in_body", cut_after_bytes=70_000), pause)
 
-        ended = action.run(
-            platform, **COLLECT, bundle_path="bundle", outage_tolerance="2h", mask_bundle_url="true"
-        )
+        inputs = {"bundle_path": "bundle", "outage_tolerance": "2h", "mask_bundle_url": "true"}
+
+        ended = action.run(platform, **COLLECT, **inputs)
 
         masked = [command.value for command in ended.commands if command.name == "add-mask"]
         downloads = platform.simulator.requests_of("download")
@@ -247,26 +247,18 @@ class TestDownload:
         platform.put_bundle(JOB, CONTENT)
         return platform
 
-    def check(self, ended: Ended, action: Action) -> None:
-        assert ended.end == (0, None), ended.stdout
-        assert read_tree(action.workspace) == {"bundle": CONTENT}
-        assert (ended.outputs["bundleSize"], ended.outputs["bundleSha256"]) == size_and_digest(
-            CONTENT
-        )
-
     def test_is_resumed_after_each_cut(self, action: Action, platform: Simulator) -> None:
         cuts = [100_001, 1, 300_000, 65_536, 5]
-        platform.script(
-            "download", *(Fault(cut="in_body", cut_after_bytes=count) for count in cuts)
-        )
+        faults = [Fault(cut="in_body", cut_after_bytes=count) for count in cuts]
+        platform.script("download", *faults)
 
-        self.check(
-            action.run(platform, **COLLECT, bundle_path="bundle", outage_tolerance="1m"), action
-        )
+        ended = action.run(platform, **COLLECT, bundle_path="bundle", outage_tolerance="1m")
 
+        assert ended.end == (0, None), ended.stdout
+        assert read_tree(action.workspace) == {"bundle": CONTENT}
+        assert ended.outputs["bundleSize"] == str(len(CONTENT))
+        assert ended.outputs["bundleSha256"] == sha256(CONTENT)
         downloads = platform.requests_of("download")
-        assert ranges(downloads) == [
-            None,
-            *(f"bytes={sum(cuts[:number])}-" for number in range(1, len(cuts) + 1)),
-        ]
+        rest = [f"bytes={received}-" for received in itertools.accumulate(cuts)]
+        assert ranges(downloads) == [None, *rest]
         assert len({request.headers.get("If-Range") for request in downloads[1:]}) == 1

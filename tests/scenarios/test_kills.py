@@ -1,4 +1,7 @@
-"""A process that is killed at a random moment of its delivery leaves results that are whole, or none."""
+"""A process that is killed during its delivery leaves results that are whole, or none.
+
+The moment is random.
+"""
 
 import os
 import random
@@ -37,32 +40,26 @@ def test_what_is_left_is_whole(
 ) -> None:
     platform.put_bundle("export-finished", ARCHIVE)
 
+    delay_seconds = random.Random(f"{seed} {number}").uniform(0.0, 0.6)  # noqa: S311  # no secret
+
     with action.start(platform, **INPUTS) as running:
         while not platform.count("download"):
             time.sleep(0.001)
-        time.sleep(random.Random(f"{seed} {number}").uniform(0.0, 0.6))  # noqa: S311  # any moment is right
+        time.sleep(delay_seconds)
         running.send_signal(number)
         ended = ended_of(running.collect())
 
     left = read_tree(action.workspace)
     published = {path: node for path, node in left.items() if not PART.search(path)}
-    has_ended = ended.exit_code == 0  # before the signal
-    assert has_ended or ended.exit_code in {-signal.SIGKILL, 128 + number}
+    has_ended_before_the_signal = ended.exit_code == 0
+    assert has_ended_before_the_signal or ended.exit_code in {-signal.SIGKILL, 128 + number}
     assert number is signal.SIGKILL or published == left, "a temporary file is left"
-    site = {
-        path.removeprefix("site/"): node
-        for path, node in published.items()
-        if path.startswith("site/") and node
-    }
-    assert len(site) in {0, len(SITE.files) + 1}
+    pages = [path for path, node in published.items() if path.startswith("site/") and node]
+    assert len(pages) in {0, len(SITE.files) + 1}
     assert published.get("bundle.tar", ARCHIVE) == ARCHIVE
     if "values.yaml" in published:
-        assert yaml.safe_load((action.workspace / "values.yaml").read_text())["staticExport"][
-            "bundleUrl"
-        ]
-    for name, output in (
-        ("bundle.tar", "bundlePath"),
-        ("site", "sitePath"),
-        ("values.yaml", "valuesFile"),
-    ):
-        assert name in published or output not in ended.outputs
+        values = yaml.safe_load((action.workspace / "values.yaml").read_text())
+        assert values["staticExport"]["bundleUrl"]
+    assert "bundle.tar" in published or "bundlePath" not in ended.outputs
+    assert "site" in published or "sitePath" not in ended.outputs
+    assert "values.yaml" in published or "valuesFile" not in ended.outputs

@@ -1,4 +1,7 @@
-"""What only a separate process shows: the workflow's environment, signals, and files that cannot be written."""
+"""What only a separate process shows.
+
+That is the workflow's environment, signals, and files that cannot be written.
+"""
 
 import re
 import signal
@@ -6,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -40,14 +44,20 @@ def until(is_so: Callable[[], object]) -> None:
 
 
 class TestCancel:
-    """A cancel ends the run at once in every phase. No test measures time: a run that waited would outlast the test."""
+    """A cancel ends the run at once in every phase.
+
+    No test measures time: a run that waited would outlast the test.
+    """
 
     def check(
         self, ended: Ended, exit_code: int, *, job_id: str | None, status: str | None
     ) -> None:
-        assert (ended.end, ended.stderr) == ((exit_code, "cancelled"), ""), ended.stdout
-        assert (ended.outputs.get("jobId"), ended.outputs.get("status")) == (job_id, status)
-        assert (ended.result["failureReason"], ended.result["jobId"]) == ("cancelled", job_id)
+        assert ended.end == (exit_code, "cancelled"), ended.stdout
+        assert ended.stderr == ""
+        assert ended.outputs.get("jobId") == job_id
+        assert ended.outputs.get("status") == status
+        assert ended.result["failureReason"] == "cancelled"
+        assert ended.result["jobId"] == job_id
         assert signal.Signals(exit_code - 128).name in ended.error
 
     @BOTH
@@ -122,10 +132,10 @@ class TestCancel:
             ended = ended_of(running.collect())
 
         self.check(ended, 130, job_id=inputs.get("job_id"), status=status)
-        assert ("dashboard" in ended.error) == (
-            operation == "start_export"
-        )  # an export may be running there
-        assert (endless.count(operation), "bundleUrl" in ended.outputs) == (1, False)
+        # after a start without a response, an export may be running there
+        assert ("dashboard" in ended.error) == (operation == "start_export")
+        assert endless.count(operation) == 1
+        assert "bundleUrl" not in ended.outputs
         assert [*action.workspace.iterdir()] == []
 
     def test_a_response_to_the_start_right_after_the_signal_still_gives_the_job_id(
@@ -152,11 +162,9 @@ class TestCancel:
             )
             ended = ended_of(running.collect())
 
-        assert (ended.end, ended.outputs["jobId"], server.connections) == (
-            (143, "cancelled"),
-            "late-one",
-            1,
-        )
+        assert ended.end == (143, "cancelled")
+        assert ended.outputs["jobId"] == "late-one"
+        assert server.connections == 1
 
     @BOTH
     def test_while_the_interpreter_starts(
@@ -167,16 +175,17 @@ class TestCancel:
         number: signal.Signals,
         exit_code: int,
     ) -> None:
-        early = "signal_handler = SignalHandler(clock)\n"
+        early = "    signal_handler = SignalHandler(clock)\n"
+        kill = f"    import os\n    os.kill(os.getpid(), {int(number)})\n"
         text = ENTRYPOINT.read_text()
         assert text.count(early) == 1
         action.entrypoint = tmp_path / "entrypoint.py"
-        kill = f"__import__('os').kill(__import__('os').getpid(), {int(number)})\n"
-        action.entrypoint.write_text(text.replace(early, f"{early}    {kill}"))
+        action.entrypoint.write_text(text.replace(early, early + kill))
 
         ended = action.run_process(platform, **EXPORT)
 
-        assert (ended.end, platform.requests) == ((exit_code, "cancelled"), [])
+        assert ended.end == (exit_code, "cancelled")
+        assert platform.requests == []
 
 
 def is_delivered(running: StartedAction, number: signal.Signals) -> bool:
@@ -186,54 +195,56 @@ def is_delivered(running: StartedAction, number: signal.Signals) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return True
     fields = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
-    return fields["State"].startswith("Z") or not int(fields["ShdPnd"], 16) & 1 << (number - 1)
+    has_ended = fields["State"].startswith("Z")
+    pending_signals = int(fields["ShdPnd"], 16)
+    is_pending = bool(pending_signals & 1 << (number - 1))
+    return has_ended or not is_pending
+
+
+FILES_THAT_PYTHON_COULD_RUN: Final = (
+    "requests",
+    "sitecustomize",
+    "usercustomize",
+    "docs_platform_action",
+    "json",
+    "startup",
+)
 
 
 class TestEnvironment:
     def test_python_files_of_the_workspace_and_variables_of_python_have_no_effect(
         self, action: Action, platform: Simulator
     ) -> None:
-        for name in (
-            "requests",
-            "sitecustomize",
-            "usercustomize",
-            "docs_platform_action",
-            "json",
-            "startup",
-        ):
-            (action.workspace / f"{name}.py").write_text(
-                "raise SystemExit('a file of the workspace ran')\n"
-            )
+        for name in FILES_THAT_PYTHON_COULD_RUN:
+            file = action.workspace / f"{name}.py"
+            file.write_text("raise SystemExit('a file of the workspace ran')\n")
         workspace = str(action.workspace)
         variables = {
             "PYTHONPATH": workspace,
             "PYTHONHOME": workspace,
             "PYTHONSTARTUP": f"{workspace}/startup.py",
+            "PYTHONWARNINGS": "error",
+            "PYTHONIOENCODING": "ascii:strict",
         }
 
-        ended = action.run_process(
-            platform,
-            **FINISHED,
-            env={**variables, "PYTHONWARNINGS": "error", "PYTHONIOENCODING": "ascii:strict"},
-        )
+        ended = action.run_process(platform, env=variables, **FINISHED)
 
-        assert (ended.end, ended.stderr) == ((0, None), "")
+        assert ended.end == (0, None)
+        assert ended.stderr == ""
 
     def test_warnings_messages_and_traces_of_libraries_are_not_shown(
         self, action: Action, platform: Simulator, tmp_path: Path
     ) -> None:
-        action.entrypoint, action.debug = tmp_path / "entrypoint.py", True
+        action.entrypoint = tmp_path / "entrypoint.py"
+        action.debug = True
         action.entrypoint.write_text(f"{NOISE}\n{ENTRYPOINT.read_text()}")
 
         ended = action.run_process(platform, **FINISHED, bundle_path="bundle")
 
         shown = ended.stdout + ended.stderr
         assert ended.exit_code == 0
-        assert [
-            text
-            for text in ("of a library", "during the imports", "Traceback", "File ")
-            if text in shown
-        ] == []
+        for text in ("of a library", "during the imports", "Traceback", "File "):
+            assert text not in shown
         assert {*re.findall(r"unexpected (\w+)", ended.stderr)} == {"ZeroDivisionError", "OSError"}
 
 
@@ -263,20 +274,20 @@ class TestFilesThatCannotBeWritten:
     def test_an_output_file_that_cannot_be_opened_fails_the_run_before_any_request(
         self, action: Action, platform: Simulator, tmp_path: Path, place: str
     ) -> None:
-        ended = action.run_process(
-            platform, **EXPORT, env={"GITHUB_OUTPUT": place.format(folder=tmp_path)}
-        )
+        env = {"GITHUB_OUTPUT": place.format(folder=tmp_path)}
 
-        assert (ended.exit_code, platform.requests) == (1, [])
+        ended = action.run_process(platform, env=env, **EXPORT)
+
+        assert ended.exit_code == 1
+        assert platform.requests == []
         assert "GITHUB_OUTPUT" in ended.error
         assert "`internal-error`" in ended.summary
 
     def test_outputs_that_do_not_fit_fail_the_run_and_leave_no_part_of_a_record(
         self, action: Action, platform: Simulator, tmp_path: Path
     ) -> None:
-        action.python = shell_python(
-            tmp_path, 'ulimit -f 1 && exec "$python" "$@"'
-        )  # files of 1 KiB at most
+        # files of 1 KiB at most
+        action.python = shell_python(tmp_path, 'ulimit -f 1 && exec "$python" "$@"')
         platform.override("make_bundle", {"bundleUrl": f"https://storage.example.com/{'x' * 1000}"})
 
         ended = action.run_process(platform, **FINISHED)
@@ -287,7 +298,8 @@ class TestFilesThatCannotBeWritten:
             "pageCount": "12",
             "failureReason": "internal-error",
         }
-        assert (ended.exit_code, known.items() <= ended.outputs.items()) == (1, True)
+        assert ended.exit_code == 1
+        assert known.items() <= ended.outputs.items()
         assert not {"results", "bundleUrl"} & {*ended.outputs}
 
     @pytest.mark.parametrize(
@@ -301,7 +313,9 @@ class TestFilesThatCannotBeWritten:
 
         ended = action.run_process(platform, **FINISHED)
 
-        assert (ended.end, ended.stdout, "Traceback" in ended.stderr) == ((0, None), "", False)
+        assert ended.end == (0, None)
+        assert ended.stdout == ""
+        assert "Traceback" not in ended.stderr
         assert ended.outputs["bundleUrl"]
         assert ended.summary
 
@@ -318,9 +332,11 @@ def test_an_internal_error_shows_its_traceback_only_with_debug_logging(
 
     ended = action.run_process(platform, **EXPORT)
 
-    assert (ended.end, ended.result["failureReason"]) == ((1, "internal-error"), "internal-error")
+    assert ended.end == (1, "internal-error")
+    assert ended.result["failureReason"] == "internal-error"
     assert "RuntimeError" in ended.error
-    assert ("Traceback" in ended.stdout, "Traceback" in ended.stderr) == (debug, False)
+    assert ("Traceback" in ended.stdout) == debug
+    assert "Traceback" not in ended.stderr
 
 
 class TestOutsideAWorkflow:
@@ -329,10 +345,7 @@ class TestOutsideAWorkflow:
 
     @staticmethod
     def printed(ended: Ended) -> dict[str, str]:
-        lines = [
-            line.partition("=") for line in ended.stdout.splitlines() if re.match(r"\w+=", line)
-        ]
-        return {name: value for name, _, value in lines}
+        return dict(re.findall(r"(?m)^(\w+)=(.*)$", ended.stdout))
 
     def test_outputs_are_printed_and_no_command_is(
         self, action: Action, platform: Simulator
@@ -364,21 +377,21 @@ class TestOutsideAWorkflow:
 
         assert self.printed(ended)["failureReason"] == "job-failed"
         assert re.search("^Error: ", ended.stdout, re.MULTILINE)
-        assert not any(line.lstrip().startswith("::") for line in ended.stdout.splitlines())
+        for line in ended.stdout.splitlines():
+            assert not line.lstrip().startswith("::")
         assert "\x1b" not in ended.stdout
 
     def test_a_shell_gets_the_outputs_from_the_file_and_none_of_an_earlier_run(
         self, action: Action, platform: Simulator
     ) -> None:
         file = action.workspace / "outputs.env"
+
         ended = action.export(platform, env=self.TO_FILE, site_path="site")
         first = source(file)
         failed = action.export(platform, env=self.TO_FILE, timeout="never")
 
-        assert (first, first["sitePath"], file.stat().st_mode & 0o777) == (
-            self.printed(ended),
-            "site",
-            0o600,
-        )
+        assert first == self.printed(ended)
+        assert first["sitePath"] == "site"
+        assert file.stat().st_mode & 0o777 == 0o600
         assert source(file) == self.printed(failed)
         assert source(file)["failureReason"] == "invalid-input"

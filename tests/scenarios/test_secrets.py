@@ -20,9 +20,9 @@ from tests.leaks import ENCODERS, leaked
 from tests.virtual_platform import STORAGE_URL, VirtualPlatform
 from tests.virtual_time import VirtualClock
 
-KEYS: Final = [
-    key for key in (ADMIN_KEY, *AWKWARD_KEYS) if not key.endswith("\\")
-]  # a final backslash's escape may be left
+# the escape of a final backslash may be left
+KEYS: Final = [key for key in (ADMIN_KEY, *AWKWARD_KEYS) if not key.endswith("\\")]
+ENCODINGS_AND_KEYS: Final = [*zip(ENCODERS, itertools.cycle(KEYS), strict=False)]
 INPUTS: Final = {
     "domain": "docs.example.com",
     "timeout": "1m",
@@ -44,11 +44,11 @@ def action(action: Action) -> Action:
     return action
 
 
-@pytest.mark.parametrize(("encoding", "key"), [*zip(ENCODERS, itertools.cycle(KEYS), strict=False)])
+@pytest.mark.parametrize(("encoding", "key"), ENCODINGS_AND_KEYS)
 def test_the_whole_key_is_hidden_in_every_encoding(action: Action, encoding: str, key: str) -> None:
-    platform = platform_with(
-        "read_export", Fault(json={"status": f"is {ENCODERS[encoding](key)} now"}), key=key
-    )
+    encoded = ENCODERS[encoding](key)
+    fault = Fault(json={"status": f"is {encoded} now"})
+    platform = platform_with("read_export", fault, key=key)
 
     ended = action.run(platform, **INPUTS, admin_key=key)
 
@@ -100,17 +100,20 @@ ECHOES_BY_PROJECT: Final[dict[str, tuple[Operation, Fault]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("form", "echo"),
-    [*((BY_DOMAIN, echo) for echo in ECHOES), *((BY_PROJECT, echo) for echo in ECHOES_BY_PROJECT)],
-)
+CASES_BY_DOMAIN: Final = [(BY_DOMAIN, echo) for echo in ECHOES]
+CASES_BY_PROJECT: Final = [(BY_PROJECT, echo) for echo in ECHOES_BY_PROJECT]
+
+
+@pytest.mark.parametrize(("form", "echo"), [*CASES_BY_DOMAIN, *CASES_BY_PROJECT])
 def test_a_key_that_a_server_echoes_does_not_leak(action: Action, form: str, echo: str) -> None:
-    operation, fault = (ECHOES if form == BY_DOMAIN else ECHOES_BY_PROJECT)[echo]
+    echoes = ECHOES if form == BY_DOMAIN else ECHOES_BY_PROJECT
+    operation, fault = echoes[echo]
     platform = platform_with(operation, fault)
 
     ended = action.run(platform, **INPUTS)
 
-    assert (ended.exit_code, platform.simulator.count(operation) > 0) == (1, True)
+    assert ended.exit_code == 1
+    assert platform.simulator.count(operation) > 0
     assert HIDDEN in ended.error or "expir" in echo or "path" in echo
 
 
@@ -138,25 +141,29 @@ def test_the_whole_key_in_a_field_that_is_used_as_given_fails_the_run_at_once(
 
     ended = action.run(platform, **inputs)
 
-    assert (ended.end, platform.simulator.count(operation)) == ((1, "bad-response"), 1)
+    assert ended.end == (1, "bad-response")
+    assert platform.simulator.count(operation) == 1
     assert field not in ended.outputs
 
 
 def test_a_job_and_a_link_that_share_characters_with_the_key_are_used_unchanged(
     action: Action,
 ) -> None:
-    shared = "5f9d88b1c2e4a7003f6b2d1e"  # an organization's ID, which a platform may put into its keys, job IDs and links
-    job_id, link = f"{shared}/export 1", f"{STORAGE_URL}/{shared}/b.tar?X-Part={shared}.eyJz"
+    # an organization's ID, which a platform may put into its keys, job IDs and links
+    shared = "5f9d88b1c2e4a7003f6b2d1e"
+    job_id = f"{shared}/export 1"
+    link = f"{STORAGE_URL}/{shared}/b.tar?X-Part={shared}.eyJz"
     platform = VirtualPlatform(VirtualClock(), key=f"adm_{shared}_k3y-9f27c1d4", job_ids=[job_id])
     platform.simulator.override("make_bundle", {"bundleUrl": link})
     platform.simulator.script_forever("download", Fault(body=tar_of(entry(b"index.html"))))
 
-    ended = action.run(
-        platform, **INPUTS, admin_key=platform.simulator.key, values_file="values.yaml"
-    )
+    inputs = {**INPUTS, "admin_key": platform.simulator.key, "values_file": "values.yaml"}
+
+    ended = action.run(platform, **inputs)
 
     assert ended.end == (0, None), ended.stdout
-    assert (ended.outputs["jobId"], ended.outputs["bundleUrl"]) == (job_id, link)
+    assert ended.outputs["jobId"] == job_id
+    assert ended.outputs["bundleUrl"] == link
     paths = {request.path for request in platform.simulator.requests_of("read_export")}
     assert paths == {f"/v1/static-export/jobs/{urllib.parse.quote(job_id, safe='')}"}
     assert link in (action.workspace / "values.yaml").read_text()
@@ -174,22 +181,19 @@ PARAMETERS: Final = {
 def test_the_secrets_of_a_link_that_the_storage_echoes_are_hidden(
     action: Action, name: str
 ) -> None:
-    value, quoted = PARAMETERS[name], urllib.parse.quote(PARAMETERS[name], safe="")
+    value = PARAMETERS[name]
+    quoted = urllib.parse.quote(PARAMETERS[name], safe="")
     link = f"{STORAGE_URL}/b?part=shown&{name}={quoted}"
-    platform = platform_with(
-        "download", Fault(status=451, body=f"<Message>{value} or {quoted} in {link}</Message>")
-    )
+    fault = Fault(status=451, body=f"<Message>{value} or {quoted} in {link}</Message>")
+    platform = platform_with("download", fault)
     platform.simulator.override("make_bundle", {"bundleUrl": link})
 
     ended = action.run(platform, **INPUTS)
 
     assert ended.reason == "download-failed"
     assert f"… or … in {STORAGE_URL}/b?…" in ended.error
-    assert [
-        text
-        for text in (ended.stdout, ended.summary, *ended.outputs.values())
-        if leaked(value, text)
-    ] == []
+    for text in (ended.stdout, ended.summary, *ended.outputs.values()):
+        assert leaked(value, text) == []
 
 
 PLACES: Final = {
@@ -203,32 +207,28 @@ def test_a_traceback_does_not_show_the_key(
     action: Action, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     def fail(*_given: object, **_named: object) -> NoReturn:
-        raise RuntimeError(f"cannot take {ADMIN_KEY}") from KeyError(
-            {"Authorization": f"Bearer {ADMIN_KEY}"}
-        )
+        cause = KeyError({"Authorization": f"Bearer {ADMIN_KEY}"})
+        raise RuntimeError(f"cannot take {ADMIN_KEY}") from cause
 
     monkeypatch.setattr(PLACES[place], fail)
 
     ended = action.run(VirtualPlatform(VirtualClock()), **INPUTS)
 
-    assert ended.reason == {"log": None, "download": "internal-error"}[place]
+    assert ended.reason == (None if place == "log" else "internal-error")
     lines = [command.value for command in ended.commands if command.name == "debug"]
     assert len([line for line in lines if HIDDEN in line]) == 2  # the error and its cause
 
 
 def test_debug_lines_have_no_header_and_no_body(action: Action) -> None:
     platform = VirtualPlatform(VirtualClock())
-    platform.simulator.script(
-        "read_export",
-        Fault(json={"status": "running", "note": "body-word"}, headers={"X-Note": "header-word"}),
-    )
+    body = {"status": "running", "note": "body-word"}
+    platform.simulator.script("read_export", Fault(json=body, headers={"X-Note": "header-word"}))
 
     ended = action.run(platform, **INPUTS, start_options='{"note": "sent-word"}')
 
     shown = "\n".join(command.value for command in ended.commands if command.name == "debug")
-    assert (ended.end, "GET /v1/" in shown, "POST /v1/" in shown) == ((0, None), True, True)
-    assert [
-        word
-        for word in ("Bearer", "body-word", "header-word", "sent-word", "X-Amz-Signature")
-        if word in shown
-    ] == []
+    assert ended.end == (0, None)
+    assert "GET /v1/" in shown
+    assert "POST /v1/" in shown
+    for word in ("Bearer", "body-word", "header-word", "sent-word", "X-Amz-Signature"):
+        assert word not in shown

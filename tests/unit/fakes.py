@@ -52,7 +52,10 @@ def http_client(
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A response, after whose body the connection breaks if it `is_cut`; without a status it breaks at once."""
+    """A response. If it `is_cut`, the connection breaks after its body.
+
+    Without a status, the connection breaks at once.
+    """
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +64,10 @@ class Answer:
 
 
 class FakeTransport(VirtualTransport):
-    """Gives one answer after another, and the last again and again, and records the requests. Each takes a second."""
+    """Gives one answer after another, and the last again and again.
+
+    It records the requests. Each takes a second.
+    """
 
     def __init__(self, *answers: Answer, clock: VirtualClock | None = None) -> None:
         super().__init__()
@@ -97,7 +103,10 @@ class CutBody(io.BytesIO):
 
 
 class RecordedEvents:
-    """Implements `Events`, and records every event: its name, its job, and its other arguments in order."""
+    """Implements `Events`, and records every event.
+
+    An event is recorded with its name, its job, and its other arguments in order.
+    """
 
     def __init__(self) -> None:
         self.seen: list[tuple[Any, ...]] = []

@@ -1,4 +1,4 @@
-"""What is known of a job: its values, its phases, its names for people, and its object in `results`."""
+"""What is known of a job: its values, phases, names for people, and its object in `results`."""
 
 from datetime import timedelta
 from typing import Any

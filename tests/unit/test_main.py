@@ -1,4 +1,4 @@
-"""The outermost part: what is left to do when something fails where nothing can report it any more."""
+"""The outermost part: what is left to do when nothing can report a failure any more."""
 
 import io
 import sys
@@ -27,7 +27,8 @@ def replaced_stdout(
     monkeypatch: pytest.MonkeyPatch, raw: io.RawIOBase | io.BufferedIOBase | None = None
 ) -> io.TextIOWrapper:
     """Replace the process's output. A fixture cannot: pytest replaces it again before the test."""
-    stream = io.TextIOWrapper(raw or io.BytesIO(), "ascii")  # type: ignore[arg-type, type-var]  # any binary stream
+    # any binary stream
+    stream = io.TextIOWrapper(raw or io.BytesIO(), "ascii")  # type: ignore[arg-type, type-var]
     monkeypatch.setattr(sys, "stdout", stream)
     return stream
 

@@ -1,4 +1,7 @@
-"""Paths in inputs: later steps find what is written there, or the path is refused before the run."""
+"""Paths in inputs.
+
+Later steps find what is written there, or the path is refused before the run.
+"""
 
 import errno
 import os

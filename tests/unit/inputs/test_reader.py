@@ -473,7 +473,8 @@ class TestRefused:
                 ["domain", "values-file"],
             ),
             ({**EXPORT, "ca-bundle": "missing.pem"}, ["ca-bundle"]),
-            # by project: two lists, two names for one site, one job for several, and a number of pages that nobody reports
+            # by project: two lists, two names for one site, one job for several, and a number of
+            # pages that nobody reports
             ({**PROJECTS, "domain": "a.example.com"}, ["domain"]),
             ({**PROJECT, "domain": SEVERAL}, ["domain"]),
             ({**PROJECT, "project-id": "a.example.com: 65", "domain": "a.example.com"}, ["domain"]),

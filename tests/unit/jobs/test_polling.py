@@ -18,7 +18,10 @@ GONE = NotFound("it is gone", request_id="r-1")
 
 
 class Platform:
-    """An export with a status until a time; then it is completed, or cannot be read. Its deadline is after 10 s."""
+    """An export with a status until a time; then it is completed, or cannot be read.
+
+    Its deadline is after 10 s.
+    """
 
     def __init__(
         self,

@@ -16,7 +16,10 @@ NEW = {"just_started": True}
 def pauses_after(
     *readings: Reading, shortest: float = 1.0, longest: float = 30.0, just_started: bool = False
 ) -> list[float]:
-    """Return the first pause, and the pause after each reading of seconds, percent and, if it is not `running`, status."""
+    """Return the first pause, and the pause after each reading.
+
+    A reading has seconds, percent and, if it is not `running`, a status.
+    """
     settings = WaitSettings(
         timeout_seconds=1e9, poll_interval_seconds=shortest, max_poll_interval_seconds=longest
     )

@@ -108,7 +108,8 @@ def test_the_heading_says_what_a_table_is_about(job: Job, expected: list[str]) -
         (
             export(deployed=deployment("a"), deployed_later=deployment("b")),
             (
-                "| Commit | [aaaaaaa](<https://git.example/a>) or [bbbbbbb](<https://git.example/b>)"
+                "| Commit | [aaaaaaa](<https://git.example/a>)"
+                " or [bbbbbbb](<https://git.example/b>)"
                 " (deployed during the export) |"
             ),
         ),
