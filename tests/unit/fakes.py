@@ -71,7 +71,8 @@ class FakeTransport(VirtualTransport):
 
     def __init__(self, *answers: Answer, clock: VirtualClock | None = None) -> None:
         super().__init__()
-        self._answers, self._clock = [*answers] or [Answer()], clock or VirtualClock()
+        self._answers = [*answers] or [Answer()]
+        self._clock = clock or VirtualClock()
         self.requests: list[Sent] = []
         self.is_reached = True
 

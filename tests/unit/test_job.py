@@ -38,17 +38,23 @@ class TestReadings:
         self, readings: Any, expected: list[Any]
     ) -> None:
         job = export(started_at=10.0)
+
         for at, status in readings:
             job.record(ExportJob(status=status), at)
 
-        assert (phases(job), job.last_read_at, job.has_ended) == (expected, readings[-1][0], True)
+        assert phases(job) == expected
+        assert job.last_read_at == readings[-1][0]
+        assert job.has_ended
 
     def test_a_collected_job_begins_with_the_wait_and_an_agent_job_has_no_phases(self) -> None:
-        collected, agent = export(began_at=5.0), Job(mode=Mode.AGENT)
+        collected = export(began_at=5.0)
+        agent = Job(mode=Mode.AGENT)
+
         collected.record(ExportJob(status="running"), 9.0)
         agent.record(AgentJob(status="active"), 9.0)
 
-        assert (phases(collected), phases(agent)) == ([(RUN, 5.0, None)], [])
+        assert phases(collected) == [(RUN, 5.0, None)]
+        assert phases(agent) == []
 
     def test_a_wait_for_room_ends_when_the_start_is_accepted(self) -> None:
         job = export()
@@ -56,7 +62,8 @@ class TestReadings:
 
         job.record_start("se_1", "queued", 9.0)
 
-        assert (phases(job), job.is_in(ROOM)) == ([(ROOM, 5.0, 9.0)], False)
+        assert phases(job) == [(ROOM, 5.0, 9.0)]
+        assert not job.is_in(ROOM)
 
     def test_of_a_running_job_only_some_values_are_known(self) -> None:
         running = export(reading=ExportJob(status="running", progress=5.0, page_count=3))

@@ -46,7 +46,8 @@ def test_a_bug_outside_of_the_run_is_reported_without_a_trace(
         raise LookupError("a secret \u2028")
 
     monkeypatch.setattr(main, "run", fail)
-    handler, stdout = Quiet(), replaced_stdout(monkeypatch)
+    handler = Quiet()
+    stdout = replaced_stdout(monkeypatch)
 
     assert main.main(handler, Clock()) == 1
     assert handler.is_ignoring

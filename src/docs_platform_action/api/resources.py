@@ -30,7 +30,7 @@ def read_started(body: Mapping[str, object]) -> tuple[str, str | None]:
 
 
 def read_job_id(body: object) -> str | None:
-    """Return a usable `jobId`: a string that `is_identifier`, or the decimal text of a whole number."""
+    """Return a usable `jobId`: an identifier, or the decimal text of a whole number."""
     if not isinstance(body, dict):
         return None
     value = body.get("jobId")

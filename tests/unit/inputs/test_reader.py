@@ -1,6 +1,7 @@
 """Inputs become settings, or one error that names every wrong one."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +25,7 @@ from docs_platform_action.inputs.settings import (
     UnpackSettings,
     WaitSettings,
 )
-from docs_platform_action.inputs.table import DEFAULTS, TARGETS
+from docs_platform_action.inputs.table import COMPARE_WITH, DEFAULTS, TARGETS, Input
 from docs_platform_action.manifest import FileDigests
 from tests.keys import ADMIN_KEY
 
@@ -146,7 +147,7 @@ def warned_of(inputs: Mapping[str, str]) -> list[str]:
     """Return the first name in each warning of inputs that are not refused."""
     reader = reader_of(inputs)
     reader.read(roots=[Path.cwd()])
-    return [name for warning in reader.warnings for name in warning.split("`")[1::2][:1]]
+    return [warning.split("`")[1] for warning in reader.warnings]
 
 
 def errors_of(reader: Reader, env_file: Path | None = None) -> list[str]:
@@ -244,34 +245,21 @@ class TestSettings:
         read = reader.read(roots=roots)
 
         site = "out/docs.example.com"
+        delivery = DeliverySettings(
+            bundle_path=OutputPath(
+                path=temporary / "b",
+                root=temporary,
+                name=f"{temporary}/b",
+            ),
+            site_path=OutputPath(path=workspace / site, root=workspace, name=site),
+            publication=PublicationSettings(min_pages=3),
+            values_file=OutputPath(path=workspace / "v.yaml", root=workspace, name="v.yaml"),
+            export_version="2024-06-01",
+            mask_bundle_url=True,
+        )
         assert read == ExportSettings(
-            platform=PlatformSettings(
-                base_url="https://api.example.com",
-                admin_key=ADMIN_KEY,
-                outage_tolerance_seconds=7,
-                ca_bundle=f"{pem}\n",
-            ),
-            sites=(
-                SiteSettings(
-                    domain="docs.example.com",
-                    delivery=DeliverySettings(
-                        bundle_path=OutputPath(
-                            path=temporary / "b",
-                            root=temporary,
-                            name=f"{temporary}/b",
-                        ),
-                        site_path=OutputPath(path=workspace / site, root=workspace, name=site),
-                        publication=PublicationSettings(min_pages=3),
-                        values_file=OutputPath(
-                            path=workspace / "v.yaml",
-                            root=workspace,
-                            name="v.yaml",
-                        ),
-                        export_version="2024-06-01",
-                        mask_bundle_url=True,
-                    ),
-                ),
-            ),
+            platform=replace(PLATFORM, outage_tolerance_seconds=7, ca_bundle=f"{pem}\n"),
+            sites=(SiteSettings(domain="docs.example.com", delivery=delivery),),
             start_timeout_seconds=5400,
             start_options={"a": 1},
             wait=True,
@@ -443,10 +431,6 @@ class TestRefused:
             ({**EXPORT, "export-version": "v1"}, ["export-version"]),
             ({**COLLECT, "export-version": "v1"}, ["export-version"]),
             ({**EXPORT, "export-version": "v1", "values-file": "../x"}, ["values-file"]),
-            *(
-                ({**PLAN, "domain": SEVERAL, **EACH, name: "out"}, [name])
-                for name in (*[row.name for row in TARGETS], "compare-with")
-            ),
             *(({**EXPORT, name: value}, [name]) for name, value in PLAN_ALONE.items()),
             ({**EXPORT, "site-path": "site", "compare-with": "missing"}, ["compare-with"]),
             ({**PLAN, "first-publication": "no"}, ["first-publication"]),
@@ -507,6 +491,12 @@ class TestRefused:
         self, inputs: dict[str, str], names: list[str]
     ) -> None:
         assert refused(inputs) == names
+
+    @pytest.mark.parametrize("row", [*TARGETS, COMPARE_WITH], ids=lambda row: row.name)
+    def test_the_paths_of_several_sites_need_their_names(self, row: Input[str]) -> None:
+        inputs = {**PLAN, **EACH, "domain": SEVERAL}
+
+        assert refused({**inputs, row.name: "out"}) == [row.name]
 
     @pytest.mark.parametrize("name", [name for name in DEFAULTS if name != "mode"])
     def test_an_invalid_value_is_an_error_of_its_input_even_if_the_mode_is_unknown(

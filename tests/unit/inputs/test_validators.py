@@ -1,5 +1,6 @@
 """Input formats are read as documented, and nothing else is."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -222,16 +223,25 @@ REFUSED: Final[list[tuple[str, tuple[str, ...]]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "value"), [(name, *pair) for name, values in READ for pair in values.items()]
-)
+def each_read_value() -> Iterator[tuple[str, str, object]]:
+    for name, values in READ:
+        for text, value in values.items():
+            yield name, text, value
+
+
+def each_refused_value() -> Iterator[tuple[str, str]]:
+    for name, texts in REFUSED:
+        for text in texts:
+            yield name, text
+
+
+@pytest.mark.parametrize(("name", "text", "value"), list(each_read_value()))
 def test_the_documented_forms_are_read(name: str, text: str, value: object) -> None:
-    assert PARSERS[name](text) == (pytest.approx(value) if isinstance(value, float) else value)
+    expected = pytest.approx(value) if isinstance(value, float) else value
+    assert PARSERS[name](text) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [(name, text) for name, texts in REFUSED for text in texts]
-)
+@pytest.mark.parametrize(("name", "text"), list(each_refused_value()))
 def test_nothing_else_is(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         PARSERS[name](text)
@@ -239,9 +249,8 @@ def test_nothing_else_is(name: str, text: str) -> None:
 
 def test_each_format_has_accepted_and_refused_values() -> None:
     def format_of(name: str) -> object:
-        return getattr(
-            PARSERS[name], "func", PARSERS[name]
-        )  # without the options of a partial function
+        # without the options of a partial function
+        return getattr(PARSERS[name], "func", PARSERS[name])
 
     formats = {format_of(name) for name in PARSERS}
     assert {format_of(name) for name, _ in READ} == formats

@@ -254,7 +254,8 @@ def test_a_job_that_waits_is_in_that_phase_and_knows_since_when() -> None:
     queue.take()
     queue.refuse("a", LIMIT)
 
-    job, room = queue.job("a"), queue.wait_of("a")
+    job = queue.job("a")
+    room = queue.wait_of("a")
     assert job.is_in(ROOM)
     assert (room.refusal, room.refusals, queue.since(room.since)) == (LIMIT, 2, 2)
 
