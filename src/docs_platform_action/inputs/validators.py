@@ -55,8 +55,8 @@ def parse_duration(value: str) -> float:
     if amounts is None:
         advice = "use a number with a unit, such as 500ms, 30s, 15m or 1h30m"
         raise ValueError(f"{quoted(value)} is not a duration; {advice}")
-    hours, minutes, seconds, milliseconds = map(float, amounts.groups(default="0"))
-    seconds += hours * 3600 + minutes * 60 + milliseconds / 1000
+    hours, minutes, rest, milliseconds = map(float, amounts.groups(default="0"))
+    seconds = hours * 3600.0 + minutes * 60.0 + rest + milliseconds * 0.001
     if seconds <= 0:
         raise ValueError(f"{quoted(value)} must be greater than zero")
     if seconds > MAX_DURATION_SECONDS:
