@@ -193,6 +193,7 @@ class Outputs:
         with _explained(
             InternalError, "the file of OUTPUT_ENV_FILE cannot be written", path, _ENV_FILE
         ):
+            _check_replaceable(path)  # the inputs may be refused before `check`
             # creates the file with mode 0600
             descriptor, part = tempfile.mkstemp(prefix=".docs-platform-action-", dir=path.parent)
             try:
@@ -214,10 +215,15 @@ def _prepare_env_file(path: Path) -> None:
     A shell must not read the outputs of an earlier run. Raises `InvalidInput`.
     """
     with _explained(InvalidInput, "the file of OUTPUT_ENV_FILE cannot be written", path, _ENV_FILE):
-        if path.exists() and not path.is_file():
-            raise OSError(errno.EEXIST, "Not a regular file")
+        _check_replaceable(path)
         path.unlink(missing_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()
+
+
+def _check_replaceable(path: Path) -> None:
+    """Raise `OSError` if something else than a file is at the path, such as a device."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EEXIST, "Not a regular file")
 
 
 def _first_without_failure(jobs: Sequence[Job]) -> Job | None:

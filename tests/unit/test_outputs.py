@@ -249,6 +249,18 @@ class TestFileForAShell:
 
         assert (env_file.read_bytes() != b"an archive") == is_replaced
 
+    def test_a_device_stays_although_inputs_are_refused_before_the_check(
+        self, env_file: Path
+    ) -> None:
+        os.mkfifo(env_file)
+        outputs = Outputs(None, Redactor(), env_file=env_file)
+
+        write(outputs, export(failure=InvalidInput("another input is refused")))
+
+        assert env_file.is_fifo()
+        assert outputs.error is not None
+        assert [*env_file.parent.iterdir()] == [env_file]
+
     def test_a_denied_one_keeps_the_advice_about_the_path(
         self, env_file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
