@@ -87,9 +87,9 @@ def manifest_lines(files: Mapping[bytes, FileDigests]) -> Iterator[bytes]:
 
 
 def site_sha256(lines: Iterable[bytes]) -> str:
-    """Return the digest of a manifest's lines about files.
+    """Return the digest of a site by its manifest's lines.
 
-    Raises `InvalidBundle` if the manifest is too large.
+    Raises `InvalidBundle` if the manifest is too large to be compared with later.
     """
     digest = hashlib.sha256()
     size = 0

@@ -44,13 +44,13 @@ def result_of(answer: Answer[T], now: float) -> T:
     """Return the result of a call.
 
     Raises the `ActionError` of a final response, `TransientError` for one to retry, and `NoRoom`
-    if there is no room for a start.
+    if there is no room for a start. Records in the request whether it is unknown what became of it.
     """
     retry_until = _retry_until(answer)
     is_temporary = retry_until > now
     if answer.is_success and not is_temporary:
         return _read_result(answer)
-    answer.call.request.maybe_processed = not answer.surely_not_processed
+    answer.call.request.maybe_processed = answer.maybe_processed
     if _is_lack_of_room(answer):
         raise _no_room(answer)
     if not is_temporary:
@@ -61,7 +61,11 @@ def result_of(answer: Answer[T], now: float) -> T:
 
 
 def _retry_until(answer: Answer[T]) -> float:
-    """Return until when to retry a call: `-inf` for a final status, `inf` for a temporary one."""
+    """Return until when to retry a call.
+
+    `-inf` means that the answer is final, and `inf` that it is temporary. A status in
+    `temporary_until` has a time of its own.
+    """
     call = answer.call
     if answer.is_intercepted:
         # what stands in front of an API that has answered before may let a later request pass
@@ -86,7 +90,7 @@ def _temporary_error(answer: Answer[T], retry_until: float) -> TransientError:
     return TransientError(
         message,
         status=answer.status,
-        maybe_processed=not answer.surely_not_processed,
+        maybe_processed=answer.maybe_processed,
         advice=advice,
         retry_after_seconds=response.retry_after_seconds or 0.0,
         retry_until=retry_until,
@@ -146,10 +150,15 @@ def _read_result(answer: Answer[T]) -> T:
 
 
 def _not_an_object(answer: Answer[T]) -> ActionError | TransientError:
+    """Return the error for another content. A start that gets one is unconfirmed, not repeated."""
     if answer.response.is_web_page and not answer.is_api_known:
         return web_page_instead_of_api(answer)
     problem = f"the response is not a JSON object ({answer.response.description})"
-    return TransientError(_returned(answer, problem), advice=_advice_about_content(answer))
+    return TransientError(
+        _returned(answer, problem),
+        advice=_advice_about_content(answer),
+        maybe_processed=True,
+    )
 
 
 def _echoed_key(answer: Answer[T], field: str) -> BadResponse:

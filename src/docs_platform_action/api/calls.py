@@ -76,10 +76,11 @@ class Answer(Generic[T]):
         return self.is_rejection and self.status >= 400 and self.response.is_web_page
 
     @property
-    def surely_not_processed(self) -> bool:
-        """Whether the response says that the platform did not process the request."""
+    def maybe_processed(self) -> bool:
+        """Whether the platform may have processed the request, by all that the response says."""
         is_overloaded = self.status == 503 and self.response.retry_after_seconds is not None
-        return self.is_rejection or self.status == 429 or is_overloaded
+        was_refused = self.is_rejection or self.status == 429 or is_overloaded
+        return not was_refused
 
     @property
     def extra_version(self) -> str | None:

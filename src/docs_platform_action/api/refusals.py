@@ -135,6 +135,7 @@ def _forbidden(answer: Answer[T]) -> Forbidden:
 
 
 def _key_lacks(scope: str) -> str:
+    """Return the causes of a 403 that are about the key, after "the"."""
     return f"key lacks the scope `{scope}`, or this runner's address is not on the key's list."
 
 
@@ -187,9 +188,10 @@ def is_other_server(answer: Answer[T]) -> bool:
 def reports_missing_endpoint(body: object, *, trusts_bare_status: bool = False) -> bool:
     """Return whether a 404 or 405 is about the endpoint, not about a name in the request.
 
-    The API's error is an object with the string `error`. Other texts and fields are those of
-    common frameworks and gateways. An error of the API that says no more than "not found" may be
-    about a name, so it counts only with `trusts_bare_status`.
+    It is if the body is not an object, and if a text in it is about an endpoint, as those of
+    common frameworks and gateways are. It is not if a text is about a site or a project. Any other
+    body must say no more than "not found"; in the form of the API's errors, that may be about a
+    name too, so it counts only with `trusts_bare_status`.
     """
     if not isinstance(body, dict):
         return True

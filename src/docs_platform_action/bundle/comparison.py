@@ -26,14 +26,14 @@ def compare(
             text_changed.append(path)
         else:
             otherwise_changed.append(path)
-    changed = {
+    paths_by_kind = {
         Changes.ADDED: sorted(files.keys() - published.keys()),
         Changes.TEXT_CHANGED: text_changed,
         Changes.CHANGED: otherwise_changed,
         Changes.REMOVED: sorted(published.keys() - files.keys()),
     }
-    changes = _count(changed, unchanged, is_first=not published)
-    return changes, changed
+    changes = _count(paths_by_kind, unchanged, is_first=not published)
+    return changes, paths_by_kind
 
 
 def _has_new_text(old: FileDigests, new: FileDigests) -> bool:
@@ -45,13 +45,13 @@ def _has_new_text(old: FileDigests, new: FileDigests) -> bool:
 
 
 def _count(
-    changed: Mapping[str, Sequence[bytes]], unchanged: Sequence[bytes], *, is_first: bool
+    paths_by_kind: Mapping[str, Sequence[bytes]], unchanged: Sequence[bytes], *, is_first: bool
 ) -> Changes:
     """Count the pages and the other files of each kind, and list the first pages that changed."""
     page_counts: dict[str, int] = {}
     file_counts: dict[str, int] = {}
     listed: dict[str, Sequence[str]] = {}
-    for kind, paths in changed.items():
+    for kind, paths in paths_by_kind.items():
         pages = [path for path in paths if is_page(path)]
         page_counts[kind] = len(pages)
         if kind != Changes.TEXT_CHANGED:  # only pages have a text
@@ -80,13 +80,14 @@ def _format_counts(counts: Mapping[str, int], names: Mapping[str, str]) -> str:
     return ", ".join(parts) or "none"
 
 
-def changes_json(changed: Mapping[str, Sequence[bytes]]) -> Iterator[bytes]:
+def changes_json(paths_by_kind: Mapping[str, Sequence[bytes]]) -> Iterator[bytes]:
     """Yield all changed paths as JSON, in small parts: there may be 250,000.
 
     The whole is what `json.dumps` returns with `indent=2`, and a newline.
     """
-    separator = "{"
-    for kind, paths in changed.items():
+    yield b"{"
+    separator = ""
+    for kind, paths in paths_by_kind.items():
         yield f'{separator}\n  "{kind}": ['.encode()
         yield from _json_items(paths)
         separator = ","

@@ -16,28 +16,28 @@ class Digests:
 
     def record(self, path: bytes, content: Iterable[Chunk]) -> Iterator[Chunk]:
         """Yield a file's content, and record its digests at the end."""
-        digest = hashlib.sha256()
+        sha256 = hashlib.sha256()
         keeps_page = is_page(path)  # until it turns out to be very large
         page: list[Chunk] = []
         size = 0
         for chunk in content:
-            digest.update(chunk)
+            sha256.update(chunk)
             if keeps_page:
                 page.append(chunk)
                 size += len(chunk)
                 keeps_page = size <= MAX_PAGE_BYTES
             yield chunk
         if keeps_page:
-            self.files[path] = self._digests_of_page(path, digest.digest(), page)
+            self.files[path] = self._digests_of_page(path, sha256.digest(), page)
         else:
-            self.files[path] = FileDigests(digest.digest(), None)
+            self.files[path] = FileDigests(sha256.digest(), None)
 
-    def _digests_of_page(self, path: bytes, content: bytes, page: list[Chunk]) -> FileDigests:
+    def _digests_of_page(self, path: bytes, digest: bytes, page: list[Chunk]) -> FileDigests:
         published = self._published.get(path)
-        if published is not None and published.text is not None and published.content == content:
+        if published is not None and published.text is not None and published.content == digest:
             # extracting the text takes much longer than reading the page
             return published
-        return FileDigests(content, text_digest(b"".join(page)))
+        return FileDigests(digest, text_digest(b"".join(page)))
 
     def add_link(self, path: bytes, target: bytes) -> None:
         """Record a symbolic link with the content of its target, unless the target is a folder."""

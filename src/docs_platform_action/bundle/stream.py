@@ -35,7 +35,7 @@ from .storage import address_of, error_text, request_bundle, validator_of
 # for a bundle of unknown size; GitHub's standard runners have no space for more
 MAX_BUNDLE_BYTES: Final = 50 * 1024**3
 MIN_PROGRESS_BYTES: Final = 64 * 1024  # new bytes that end an outage
-SLOW_SECONDS: Final = 60.0  # a connection that makes less progress in this time counts as broken
+SLOW_SECONDS: Final = 60.0  # a connection with fewer new bytes in this time counts as broken
 INCOMPLETE: Final = "the bundle could not be downloaded completely"
 
 # the link has expired, or the bundle is gone (source: AWS, Google and Azure documentation)
@@ -104,7 +104,7 @@ class BundleStream(io.RawIOBase):
     def peek(self) -> bytes:
         """Return the first `START_BYTES`, fewer only if the bundle is smaller.
 
-        They are read again later.
+        They are read again later. To be called before any `read`: the first piece has them.
         """
         if not self.received:
             self._unread = memoryview(self._next_piece())
@@ -233,7 +233,7 @@ class BundleStream(io.RawIOBase):
         self._identity = identity
 
     def _resume(self, response: Response, identity: _Identity | None) -> None:
-        """Check that a response has the rest of the same bundle."""
+        """Check that a response continues the same bundle."""
         is_same = identity is not None and identity == self._identity
         size = self._complete_length(response.headers.get("Content-Range", ""))
         if not is_same or size is None:
@@ -241,7 +241,10 @@ class BundleStream(io.RawIOBase):
         self.size = size
 
     def _complete_length(self, content_range: str) -> int | None:
-        """Return the bundle's size, if the range is the rest of it (RFC 9110, section 14.4)."""
+        """Return the bundle's size, if the range begins at the first missing byte.
+
+        It may end early: then the next request asks for the rest (RFC 9110, section 14.4).
+        """
         found = re.fullmatch(
             rf"bytes {self.received}-[0-9]{{1,18}}/([0-9]{{1,18}}|\*)", content_range
         )

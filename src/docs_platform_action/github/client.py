@@ -54,7 +54,7 @@ class GitHubClient:
 
     def _send(self, job: Job, request: Request, deadline: float) -> ApiResponse:
         began = self.clock.monotonic()
-        # a pass after the deadline ends within two attempts
+        # a request may take this long after the deadline, and none begins later than that
         if began >= deadline + LAST_ATTEMPT_SECONDS:
             raise GitHubUnavailable("there was no time for all requests", **GITHUB_DOWN)
         timeouts = Timeouts().within(max(deadline - began, LAST_ATTEMPT_SECONDS))

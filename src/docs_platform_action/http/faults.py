@@ -26,7 +26,7 @@ _TRANSPORT_ERRORS: Final = (
     ValueError,
 )
 
-# getaddrinfo(3); for any other code, such as `EAI_AGAIN`, the name may exist
+# answers of the name servers (getaddrinfo(3)); any other code, such as `EAI_AGAIN`, may pass
 _UNKNOWN_HOST: Final[Mapping[int | None, str]] = {
     socket.EAI_NONAME: "does not exist",
     socket.EAI_NODATA: "has no address",
@@ -99,7 +99,7 @@ class NetworkError(Exception):
     maybe_processed: bool  # the request was sent, at least in part
     is_proxy_error: bool = False
     is_unresolved: bool = False  # the name of the server, or of the proxy, could not be resolved
-    is_unknown_host: bool = False  # the name servers say that the name does not exist
+    is_unknown_host: bool = False  # the name servers say that it, or its address, does not exist
     is_without_tls: bool = False
 
     def advice_for(self, address: str) -> Advice | None:

@@ -79,7 +79,7 @@ def writable(value: str, roots: Sequence[Path], *, is_folder: bool) -> OutputPat
     path = target.path
     if not target.root.is_dir():
         raise ValueError(f"{quoted(value)} is in {quoted(str(target.root))}, which does not exist")
-    folder = _nearest_existing_path(path)
+    folder = _nearest_existing_parent(path)
     _check_parts(path, folder)
     if not is_folder and (value.endswith("/") or (path.exists() and not path.is_file())):
         raise ValueError(f"{quoted(value)} is not the path of a regular file")
@@ -96,11 +96,8 @@ def writable(value: str, roots: Sequence[Path], *, is_folder: bool) -> OutputPat
     return target
 
 
-def _nearest_existing_path(path: Path) -> Path:
-    for folder in path.parents:
-        if folder.exists():
-            return folder
-    return path
+def _nearest_existing_parent(path: Path) -> Path:
+    return next(parent for parent in path.parents if parent.exists())  # the root does
 
 
 def _check_parts(path: Path, folder: Path) -> None:

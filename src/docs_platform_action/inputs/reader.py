@@ -113,7 +113,7 @@ class Reader:
         found = dict(self._targets)
         if env_file is not None:
             found[ENV_FILE] = [path_of_new_file(env_file)]
-        self._resolve_compared(roots, found)
+        found |= self._resolve_compared(roots)
         for name, error in overlaps(found):
             self._mistakes.add(name, error)
         certificates = self._values.value(table.CA_BUNDLE)
@@ -131,25 +131,25 @@ class Reader:
         with self._mistakes.reported(row.name):
             self._targets[row.name] = for_each_site(path, self._site_names, use)
 
-    def _resolve_compared(
-        self,
-        roots: Sequence[Path],
-        found: dict[str, Sequence[OutputPath]],
-    ) -> None:
-        """Find the path of each published manifest, and read it if the run delivers a site."""
+    def _resolve_compared(self, roots: Sequence[Path]) -> Mapping[str, Sequence[OutputPath]]:
+        """Read each published manifest, if the run delivers a site. Return their paths."""
         path = self._values.value(table.COMPARE_WITH)
         if path is None or self._lacks_names(path):
-            return
+            return {}
         is_first = self._values.value(table.FIRST_PUBLICATION) or False
+        found: dict[str, Sequence[OutputPath]] = {}
         with self._mistakes.reported("compare-with"):
             names = self._site_names
             found["compare-with"] = for_each_site(path, names, partial(resolve, roots=roots))
             if self._values.delivers:
                 load = partial(load_manifest, roots=roots, is_first=is_first)
                 self._published = for_each_site(path, names, load)
-        if is_first and self._published is not None and all(self._published):
+        # a manifest that does not exist yet has no digests
+        is_each_published = self._published is not None and all(self._published)
+        if is_first and is_each_published:
             fact = "is `true`, but the manifest of `compare-with` exists"
             self._mistakes.add("first-publication", f"{fact}; remove `first-publication`")
+        return found
 
     def _lacks_names(self, path: str) -> bool:
         """Return whether a path names the sites, but their names are invalid."""

@@ -64,7 +64,10 @@ class InputValues:
 
     @property
     def delivers(self) -> bool:
-        """Whether inputs about delivery count. An invalid `wait` hides no mistakes in them."""
+        """Whether inputs about delivery count: unless `wait` is `false`.
+
+        An invalid `wait` hides no mistakes in them.
+        """
         return self.value(table.WAIT) is not False
 
     @property

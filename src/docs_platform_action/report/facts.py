@@ -54,7 +54,7 @@ class Facts:
 
     def _job_rows(self, job: Job, duration_seconds: float) -> Iterator[_Row]:
         yield "Commit", commits_of(job)
-        # the table's heading has a project without a domain, and a job without a site
+        # otherwise, they are in the heading of the table
         if job.domain is not None:
             yield "Project", self.markup.literal(job.project_id)
         if job.site is not None:

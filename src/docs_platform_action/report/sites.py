@@ -70,7 +70,7 @@ class SitesSummary:
         has_own_request = bool(error.request_id) and len(errors) > 1
         if has_own_details or has_own_request:
             error = _as_example(next(iter(failed)), error)
-        return failure_paragraphs(error, self.facts.markup, subject=self._share_of(failed))
+        return failure_paragraphs(error, self.facts.markup, subject=self._subject_of(failed))
 
     def _names_of(self, failed: Mapping[Job, ActionError]) -> str:
         """Return the names of the sites that failed. Those beyond the limit are counted."""
@@ -93,9 +93,9 @@ class SitesSummary:
             return []
         waits = describe_ended_waits(jobs, now=self.facts.now, monotonic=self.facts.monotonic)
         error = Cancelled("cancelled", details=waits, cause=cancels[0].cause)
-        return failure_paragraphs(error, self.facts.markup, subject=self._share_of(jobs))
+        return failure_paragraphs(error, self.facts.markup, subject=self._subject_of(jobs))
 
-    def _share_of(self, jobs: Collection[Job]) -> str:
+    def _subject_of(self, jobs: Collection[Job]) -> str:
         count = len(jobs)
         total = len(self.jobs)
         if count == 1:
@@ -227,7 +227,7 @@ def _have_same_failure(errors: Sequence[ActionError]) -> bool:
 
 
 def _explained_by_alert(failed: Mapping[Job, ActionError]) -> set[Job]:
-    """Return the failed jobs about which the alert says all that is known."""
+    """Return the failed jobs that need no explanation beside the alert."""
     errors = list(failed.values())
     if not _have_same_failure(errors):
         return set()
