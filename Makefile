@@ -58,7 +58,7 @@ $(AUDIT): requirements/audit.txt
 
 installed: $(INSTALLED) $(NODE_PACKAGES)  ## install the dependencies of all targets into this folder
 
-demo: $(DEMO)  ## run the action on the simulator and show its log and outputs: one domain, several domains, an agent job
+demo: $(DEMO)  ## run the action on the simulator and show its log and outputs: a merged commit, a comparison, several sites, an agent job
 	@$(DEMO_VENV)/bin/python -m admin_api_simulator.demo
 
 wording: $(INSTALLED)  ## rewrite the pages of tests/wording, which have each error and some whole runs

@@ -278,6 +278,7 @@ class TestSettings:
 
         sites = export_settings(inputs).sites
 
+        assert len(sites) == 2
         for number, site in enumerate(sites):
             domain = PUBLISHED[number]
             found = site.delivery.publication
@@ -505,17 +506,49 @@ class TestRefused:
         assert refused({**EXPORT, "mode": "import", name: "a\x1bb"}) == ["mode", name]
 
     @pytest.mark.parametrize(
-        ("file", "names"),
-        [("out/x/../v", ["values-file"]), ("site/b", ["OUTPUT_ENV_FILE"]), ("link", [])],
+        ("file", "name"),
+        [("out/x/../v", "values-file"), ("site/b", "OUTPUT_ENV_FILE")],
     )
     def test_the_file_of_outputs_must_not_overlap(
-        self, roots: list[Path], file: str, names: list[str]
+        self, roots: list[Path], file: str, name: str
     ) -> None:
         Path("out").mkdir()
-        Path("link").symlink_to("out/v")  # is replaced
-        inputs = {**EXPORT, "timeout": "soon", "site-path": "site", "values-file": "out/v"}
+        inputs = {**EXPORT, "site-path": "site", "values-file": "out/v"}
 
-        assert refused(inputs, env_file=roots[0] / file) == ["timeout", *names]
+        assert refused(inputs, env_file=roots[0] / file) == [name]
+
+    def test_a_link_at_the_file_of_outputs_is_replaced_and_does_not_overlap(
+        self, roots: list[Path]
+    ) -> None:
+        Path("out").mkdir()
+        Path("link").symlink_to("out/v")
+        reader = reader_of({**EXPORT, "values-file": "out/v"})
+
+        read = reader.read(roots=roots, env_file=roots[0] / "link")
+
+        assert isinstance(read, ExportSettings)
+
+    def test_an_archive_to_unpack_must_be_there(self) -> None:
+        assert refused(UNPACK) == ["bundle-path"]
+
+    @pytest.mark.parametrize(
+        ("inputs", "name", "hint"),
+        [
+            ({"mode": "agent", "base-url": "https://a.de"}, "admin-key", "A secret is empty if"),
+            ({"mode": "collect", "base-url": "https://a.de"}, "job-id", "may be empty"),
+            ({**EXPORT, "domain": ""}, "domain", "set `project-id` instead"),
+            ({**EXPORT, "base-url": ""}, "base-url", "mode `export` requires it"),
+            ({**EXPORT, "job-id": "se_1"}, "job-id", "`mode: collect`"),
+            ({**PROJECT, "job-id": "se_1"}, "job-id", "did you mean `mode: agent`?"),
+        ],
+    )
+    def test_what_to_write_instead_depends_on_the_other_inputs(
+        self, inputs: dict[str, str], name: str, hint: str
+    ) -> None:
+        (text,) = [text for text in errors_of(reader_of(inputs)) if f"`{name}`: " in text]
+
+        assert hint in text
+        assert ("mode: agent" in text) == ("mode: agent" in hint)
 
 
 class TestWarnings:
@@ -583,6 +616,14 @@ class TestNames:
     @pytest.mark.parametrize("name", ["cache", "domian", "wits", "mask_bundle_urls"])
     def test_any_other_or_one_beside_what_it_may_mean_brings_a_warning(self, name: str) -> None:
         assert warned_of({**EXPORT, name: "a value"}) == [name]
+
+    @pytest.mark.parametrize("variable", ["INPUT_", "INPUT_cache", "Input_CACHE", "CACHE"])
+    def test_other_variables_are_not_inputs(self, variable: str) -> None:
+        reader = Reader({**variables(EXPORT), variable: "a value"}, in_workflow=True)
+
+        reader.read(roots=[Path.cwd()])
+
+        assert reader.warnings == []
 
 
 class TestOutsideAWorkflow:

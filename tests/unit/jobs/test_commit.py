@@ -46,18 +46,22 @@ class GitHub:
         environment: str | None = None,
         others: Mapping[str, set[str]] | None = None,
         errors: int = 0,
+        retry_after_seconds: float = 0.0,
     ) -> None:
         self.environment = environment
         self.reads = 0
         self._deployments = [*deployments]
         self._others = others or {}
         self._errors = errors
+        self._retry_after_seconds = retry_after_seconds
 
     def read(self, _job: Job, *, deadline: float) -> list[Deployment]:
         del deadline
         self.reads += 1
         if self.reads <= self._errors:
-            raise GitHubUnavailable("GitHub returned 502", cause="It is down.", remedy="Wait.")
+            error = GitHubUnavailable("GitHub returned 502", cause="It is down.", remedy="Wait.")
+            error.retry_after_seconds = self._retry_after_seconds
+            raise error
         return self._deployments
 
     def contains_commit(self, _job: Job, found: Deployment, *, deadline: float) -> bool:
@@ -182,6 +186,28 @@ def test_an_outage_is_announced_once_with_the_time_that_is_left() -> None:
     assert run.clock.elapsed == 20
     assert run.events.of("retrying") == [("GitHub", "GitHub returned 502", 25.0, 10.0)]
     assert run.events.of("recovered") == [("GitHub", 20.0)]
+
+
+@pytest.mark.parametrize(
+    ("retry_after_seconds", "seconds"),
+    [(5.0, 10.0), (12.0, 12.0), (99.0, 25.0)],
+    ids=["shorter than usual", "longer", "longer than what is left"],
+)
+def test_github_is_not_read_before_the_time_that_it_asks_for(
+    retry_after_seconds: float,
+    seconds: float,
+) -> None:
+    github = GitHub(
+        deployment(COMMIT, "success"),
+        errors=1,
+        retry_after_seconds=retry_after_seconds,
+    )
+    run = Run(github)
+
+    run.wait()
+
+    assert run.clock.elapsed == seconds
+    assert github.reads == 2
 
 
 def test_one_that_lasts_is_the_failure() -> None:
