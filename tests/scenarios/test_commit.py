@@ -88,6 +88,16 @@ def test_what_is_live_at_the_start_is_an_output_of_a_run_that_fails_later(action
     assert ended.outputs["deployedCommit"] == COMMIT
 
 
+def test_of_several_sites_only_the_first_one_waits_for_the_commit(action: Action) -> None:
+    platform = platform_of((COMMIT, {"seconds": 60}))
+    several = {**WAITING, "domain": "a.example.com\nb.example.com"}
+
+    ended = action.run(platform, **several, wait="false")
+
+    assert [row["deployedCommit"] for row in ended.results] == [COMMIT, COMMIT]
+    assert platform.simulator.count("list_deployments") == 7  # every 10 s, until the minute is over
+
+
 @pytest.mark.parametrize(
     ("made", "inputs", "seconds"),
     [

@@ -100,7 +100,8 @@ def test_the_wait_ends_with_a_live_deployment_that_contains_the_commit(live: str
     assert run.job.deployed == found
     assert run.clock.elapsed == 0
     ((text, is_live),) = run.events.of("noted")
-    assert COMMIT[:7] in text
+    assert live[:7] in text
+    assert ("contains" in text) == (live != COMMIT)
     assert is_live
 
 
@@ -128,6 +129,15 @@ def test_a_failed_deployment_of_the_commit_ends_it_if_no_newer_one_is_under_way(
     assert "https://build.example/7" in " ".join(failure.details)
     serves_older = any(found.state == "success" for found in newer)
     assert (OLDER[:7] in " ".join(failure.details)) == serves_older
+
+
+@pytest.mark.parametrize("link", [None, "https://build.example/7"])
+def test_its_page_is_named_if_it_has_one(link: str | None) -> None:
+    run = Run(GitHub(deployment(COMMIT, "failure", link=link)))
+
+    failure = run.failure()
+
+    assert len(failure.details) == (0 if link is None else 1)
 
 
 @pytest.mark.parametrize(

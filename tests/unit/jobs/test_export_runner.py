@@ -17,6 +17,7 @@ from docs_platform_action.errors import (
     Cancelled,
     Forbidden,
     JobFailed,
+    NoRoom,
     Unauthorized,
     Unavailable,
     UnknownHost,
@@ -101,7 +102,11 @@ class Run:
         return [each for each in self.happened if each.split()[0] in events]
 
     def start_export(self, job: Job, _options: object) -> Job:
-        self._happen("start", job)
+        try:
+            self._happen("start", job)
+        except NoRoom as refusal:
+            self.room.refuse(job, refusal)
+            raise
         job.record_start(f"se_{job.domain}", "queued", self.clock.monotonic())
         return job  # what `announce` gets
 
@@ -198,6 +203,26 @@ def test_any_other_failure_leaves_the_others_alone(
     name: str, error: Exception, reasons: list[str | None]
 ) -> None:
     assert Run(3, 1, errors={name: error}).run() == reasons
+
+
+def test_a_site_that_is_busy_shows_that_the_key_is_accepted() -> None:
+    class Once(dict[str, Exception]):
+        def __getitem__(self, name: str) -> Exception:
+            return self.pop(name)
+
+    errors = Once({"start a": NoRoom(status=NoRoom.BUSY), "start b": Unauthorized("refused")})
+    run = Run(3, errors=errors)
+
+    assert run.run() == [None, "unauthorized", None]
+    assert run.trace("start") == ["start a", "start b", "start c", "start a"]
+
+
+def test_the_link_of_a_single_site_is_not_renewed_again_at_the_end() -> None:
+    run = Run(1, errors={"renew a": Unavailable("it is down")})
+    run.links = {"bundle a": 30}
+
+    assert run.run() == [None]
+    assert run.trace("renew") == ["renew a"]
 
 
 def test_if_no_thread_can_be_started_the_existing_ones_run_all_jobs(

@@ -107,6 +107,20 @@ def test_a_limit_delays_all_sites_which_are_then_tried_in_turn() -> None:
     assert queue.take() == ("a", 210)
 
 
+def test_after_a_limit_for_each_site_another_round_begins() -> None:
+    queue = Queue(2)
+    for site in ("a", "b"):
+        queue.take()
+        queue.refuse(site, LIMIT)
+        queue.clock.advance(300)
+    queue.take()
+
+    queue.refuse("a", LIMIT)
+    queue.clock.advance(300)
+
+    assert queue.take()[0] == "b"
+
+
 def test_a_start_that_is_not_sent_for_now_holds_back_no_other_and_waits_for_its_answer() -> None:
     queue = Queue(3)
     queue.take()
