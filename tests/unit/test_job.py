@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from docs_platform_action.errors import JobFailed
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.job import QUEUE, ROOM, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, BundleLink, ExportJob
@@ -70,41 +71,76 @@ class TestReadings:
         queued = export(reading=ExportJob(status="queued", progress=5.0))
         completed = export(reading=ExportJob(status="completed", page_count=3))
 
-        assert (running.progress, running.reported_pages, running.page_count) == (5.0, 3, None)
-        assert (queued.progress, completed.page_count, export().status) == (None, 3, None)
-        known = [
-            job.has_known_status
-            for job in (running, export(), export(reading=ExportJob(status="odd")))
-        ]
-        assert known == [True, True, False]
+        assert running.progress == 5.0
+        assert running.reported_pages == 3
+        assert running.page_count is None
+        assert queued.progress is None
+        assert completed.page_count == 3
+        assert export().status is None
+
+    @pytest.mark.parametrize(
+        ("status", "is_known"), [("running", True), (None, True), ("odd", False)]
+    )
+    def test_a_status_is_known_if_it_is_unread_or_described(
+        self, status: str | None, is_known: bool
+    ) -> None:
+        reading = None if status is None else ExportJob(status=status)
+
+        assert export(reading=reading).has_known_status == is_known
+
+    @pytest.mark.parametrize("status", [None, "queued"])
+    def test_a_start_may_report_a_status(self, status: str | None) -> None:
+        job = export()
+
+        job.record_start("se_1", status, 9.0)
+
+        assert job.job_id == "se_1"
+        assert job.status == status
 
     @pytest.mark.parametrize(
         ("status", "is_shown"),
         [("completed", True), ("archived", True), ("active", False), ("failed", False)],
     )
     def test_a_pull_request_counts_only_at_a_good_end(self, status: str, is_shown: bool) -> None:
-        job = Job(
-            mode=Mode.AGENT, reading=AgentJob(status=status, pr_link="https://git.example.com/7")
-        )
+        reading = AgentJob(status=status, pr_link="https://git.example.com/7")
+        job = Job(mode=Mode.AGENT, reading=reading)
 
         assert (job.pr_link is not None) == is_shown
 
     def test_a_phase_that_was_begun_again_goes_on_and_ends_once(self) -> None:
         job = export()
+
         job.start_phase(RUN, 1.0)
         job.start_phase(RUN, 2.0)
-        assert (job.is_in(RUN, QUEUE), job.is_in(QUEUE)) == (True, False)
+        assert job.is_in(RUN, QUEUE)
+        assert not job.is_in(QUEUE)
         job.end_phase(3.0)
         job.end_phase(4.0)
 
-        assert (phases(job), job.is_in(RUN)) == ([(RUN, 1.0, 3.0)], False)
-        assert (Phase(name="x", began_at=1.0).seconds(4.0), job.phases[0].seconds(9.0)) == (
-            3.0,
-            2.0,
-        )
+        assert phases(job) == [(RUN, 1.0, 3.0)]
+        assert not job.is_in(RUN)
+
+    def test_a_phase_takes_time_until_its_end(self) -> None:
+        assert Phase(name="x", began_at=1.0).seconds(4.0) == 3.0
+        assert Phase(name="x", began_at=1.0, ended_at=3.0).seconds(9.0) == 2.0
 
 
 class TestResult:
+    @pytest.mark.parametrize(
+        ("details", "message"),
+        [
+            ((), "Export of docs.example.com: it failed"),
+            (
+                ("It said so.", "Twice."),
+                "Export of docs.example.com: it failed. It said so. Twice.",
+            ),
+        ],
+    )
+    def test_the_message_has_the_details(self, details: tuple[str, ...], message: str) -> None:
+        job = export(failure=JobFailed("it failed", details=details))
+
+        assert job.result(0.0)["message"] == message
+
     def test_an_agent_job_has_its_own_fields_on_one_line_each(self) -> None:
         known = {
             "repository": "r",
