@@ -90,7 +90,8 @@ class Delivered:
             return link
 
         api = SimpleNamespace(make_link=make_link, outage_tolerance_seconds=60.0)
-        client = http_client(FakeTransport(*answers, clock=self.clock), clock=self.clock)
+        self.transport = FakeTransport(*answers, clock=self.clock)
+        client = http_client(self.transport, clock=self.clock)
         self.parts = context(self.clock, self.events, client=client, api=api)
 
     def run(self, names: Mapping[str, str], **settings: Any) -> module.Delivery:
@@ -128,6 +129,7 @@ def test_what_is_asked_for_is_delivered_and_recorded(
     assert delivered.site_path == names.get("site_path")
     assert delivered.values_file == names.get("values_file")
     assert (delivered.archive is not None) == is_downloaded
+    assert bool(found.transport.requests) == is_downloaded
     assert delivered.site_files == (3 if "site_path" in names else None)
     last_words = {text.split()[-1] for (text,) in found.events.of("noted")}
     assert {word.rstrip("/") for word in last_words} == set(names.values())
@@ -189,6 +191,32 @@ def test_changes_manifest_archive_site_and_values_are_published_in_this_order(
         "removed": 1,
         "unchanged": 0,
     }
+
+
+@pytest.mark.parametrize(
+    ("names", "settings"),
+    [
+        ({"site_path": "s"}, {}),
+        ({"site_path": "s", "manifest_path": "m"}, {}),
+        ({"site_path": "s", "changes_path": "c"}, {"compare_with": OLD}),
+        ({"site_path": "s"}, {"compare_with": OLD}),
+    ],
+    ids=["nothing", "manifest", "changes", "comparison"],
+)
+def test_only_what_is_asked_for_is_written_about_a_site(
+    tmp_path: Path, names: dict[str, str], settings: dict[str, Any]
+) -> None:
+    found = Delivered(tmp_path, answer(TAR))
+
+    found.run(names, **settings)
+
+    delivered = found.job.delivered
+    assert found.left == set(names.values())
+    assert delivered.manifest_path == names.get("manifest_path")
+    assert delivered.changes_path == names.get("changes_path")
+    assert (delivered.changes is not None) == ("compare_with" in settings)
+    is_compared = "manifest_path" in names or "compare_with" in settings
+    assert (delivered.site_sha256 is not None) == is_compared
 
 
 @BOTH

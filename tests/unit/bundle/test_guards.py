@@ -1,12 +1,12 @@
-"""How many pages may be removed, and how the error names them."""
+"""How many pages there must be, how many may be removed, and how the error names them."""
 
 from contextlib import nullcontext
 from typing import Final
 
 import pytest
 
-from docs_platform_action.bundle.guards import check_removed
-from docs_platform_action.errors import TooManyRemoved
+from docs_platform_action.bundle.guards import check_pages, check_removed
+from docs_platform_action.errors import TooFewPages, TooManyRemoved
 from docs_platform_action.inputs.settings import MaxRemoved
 from docs_platform_action.models import Changes
 from tests.keys import ADMIN_KEY
@@ -35,6 +35,12 @@ def removal(*removed: str, published: int) -> Changes:
 
 def pages(count: int) -> list[str]:
     return [f"{number}.html" for number in range(count)]
+
+
+@pytest.mark.parametrize(("html_files", "fails"), [(9, True), (10, False), (11, False)])
+def test_fewer_pages_than_asked_for_are_refused(html_files: int, fails: bool) -> None:
+    with pytest.raises(TooFewPages) if fails else nullcontext():
+        check_pages(html_files, min_pages=10, reported=None)
 
 
 @pytest.mark.parametrize(
