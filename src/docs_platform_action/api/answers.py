@@ -55,8 +55,10 @@ def result_of(answer: Answer[T], now: float) -> T:
         raise _no_room(answer)
     if not is_temporary:
         raise final_error(answer)
+    # a 404 may pass, as some servers of the platform may not know the job yet, unless a version
+    # at the end of `base-url` shows that the address is wrong
     if answer.extra_version is not None and is_other_server(answer):
-        raise final_error(answer)  # waiting does not correct the address
+        raise final_error(answer)
     raise _temporary_error(answer, retry_until)
 
 
@@ -150,7 +152,11 @@ def _read_result(answer: Answer[T]) -> T:
 
 
 def _not_an_object(answer: Answer[T]) -> ActionError | TransientError:
-    """Return the error for another content. A start that gets one is unconfirmed, not repeated."""
+    """Return the error for a content that is not a JSON object.
+
+    A web page before any answer of the API means a wrong address, and is final. Anything else is
+    temporary: a reading is repeated, and a start is unconfirmed.
+    """
     if answer.response.is_web_page and not answer.is_api_known:
         return web_page_instead_of_api(answer)
     problem = f"the response is not a JSON object ({answer.response.description})"

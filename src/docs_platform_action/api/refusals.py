@@ -188,10 +188,13 @@ def is_other_server(answer: Answer[T]) -> bool:
 def reports_missing_endpoint(body: object, *, trusts_bare_status: bool = False) -> bool:
     """Return whether a 404 or 405 is about the endpoint, not about a name in the request.
 
-    It is if the body is not an object, and if a text in it is about an endpoint, as those of
-    common frameworks and gateways are. It is not if a text is about a site or a project. Any other
-    body must say no more than "not found"; in the form of the API's errors, that may be about a
-    name too, so it counts only with `trusts_bare_status`.
+    The first of these decides:
+
+    - A body that is not an object is not the API's: yes.
+    - A text about a site or a project: no, only the API mentions one.
+    - A text about an endpoint, as of frameworks and gateways: yes.
+    - The form of the API's errors, which may be about a name: no, unless `trusts_bare_status`.
+    - Otherwise: yes if there is no text, or each says no more than "not found".
     """
     if not isinstance(body, dict):
         return True

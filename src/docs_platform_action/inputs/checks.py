@@ -71,7 +71,7 @@ def check_needs(values: InputValues, mistakes: Mistakes) -> None:
 
 
 def warnings_of_no_effect(values: InputValues) -> list[str]:
-    """Return a warning for each input that has no effect, if there are no mistakes."""
+    """Return a warning for each input that has no effect. To be called without mistakes."""
     warnings = []
     has_creator = values.value(table.DEPLOYMENT_CREATOR) is not None
     if has_creator and values.value(table.COMMIT) is None:

@@ -123,7 +123,7 @@ class Reader:
 
     def _resolve_target(self, row: Input[str], roots: Sequence[Path]) -> None:
         path = self._values.value(row)
-        if path is None or self._lacks_names(path):
+        if path is None or self._has_refused_names(path):
             return
         use = partial(writable, roots=roots, is_folder=row is table.SITE_PATH)
         if row is table.BUNDLE_PATH and self.mode == Mode.UNPACK:
@@ -132,9 +132,12 @@ class Reader:
             self._targets[row.name] = for_each_site(path, self._site_names, use)
 
     def _resolve_compared(self, roots: Sequence[Path]) -> Mapping[str, Sequence[OutputPath]]:
-        """Read each published manifest, if the run delivers a site. Return their paths."""
+        """Read each published manifest, if the run delivers a site. Return their paths.
+
+        Refuses `first-publication` if every site has a manifest.
+        """
         path = self._values.value(table.COMPARE_WITH)
-        if path is None or self._lacks_names(path):
+        if path is None or self._has_refused_names(path):
             return {}
         is_first = self._values.value(table.FIRST_PUBLICATION) or False
         found: dict[str, Sequence[OutputPath]] = {}
@@ -144,17 +147,20 @@ class Reader:
             if self._values.delivers:
                 load = partial(load_manifest, roots=roots, is_first=is_first)
                 self._published = for_each_site(path, names, load)
-        # a manifest that does not exist yet has no digests
+        # the input is for all sites: it is of use while one of them has no manifest, so no digests
         is_each_published = self._published is not None and all(self._published)
         if is_first and is_each_published:
             fact = "is `true`, but the manifest of `compare-with` exists"
             self._mistakes.add("first-publication", f"{fact}; remove `first-publication`")
         return found
 
-    def _lacks_names(self, path: str) -> bool:
-        """Return whether a path names the sites, but their names are invalid."""
-        has_names = self._values.is_valid(table.DOMAIN) and self._values.is_valid(table.PROJECT_ID)
-        return PLACEHOLDER in path and not has_names
+    def _has_refused_names(self, path: str) -> bool:
+        """Return whether a path has `{domain}`, but the names for it are refused.
+
+        An error about the path would only follow from that one.
+        """
+        are_valid = self._values.is_valid(table.DOMAIN) and self._values.is_valid(table.PROJECT_ID)
+        return PLACEHOLDER in path and not are_valid
 
     @property
     def _site_names(self) -> Sequence[str | None]:

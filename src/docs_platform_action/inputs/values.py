@@ -51,7 +51,7 @@ class InputValues:
         return row.parse(text)
 
     def required(self, row: Input[T]) -> T:
-        """Return the value of an input that the mode requires, or that has a default."""
+        """Return the value of an input that cannot be empty, once there are no mistakes."""
         return row.parse(self.text(row))
 
     def is_valid(self, row: Input[object]) -> bool:
@@ -88,12 +88,13 @@ class InputValues:
         return None
 
     def _error_without_text(self, row: Input[object]) -> str | None:
+        # until now, an input without a text has a mistake only if a misspelled name stands for it
         is_misspelled = row.name in self._mistakes.names
         has_alternative = bool(row.unless) and self.is_set(row.unless)
-        is_required = all(mode in row.required_in for mode in self._modes)
+        is_required = self.mode in row.required_in
         if not is_required or has_alternative or is_misspelled:
             return None
-        missing = f"missing; mode `{self._modes[0]}` requires it"
+        missing = f"missing; mode `{self.mode}` requires it"
         return f"{missing}. {row.hint}" if row.hint else missing
 
 
