@@ -148,7 +148,8 @@ class Deployment:
 
     LIVE: ClassVar[str] = "success"
     FAILED: ClassVar[tuple[str, ...]] = ("failure", "error")
-    OVER: ClassVar[tuple[str, ...]] = (*FAILED, "inactive")  # it cannot succeed any more
+    INACTIVE: ClassVar[str] = "inactive"
+    OVER: ClassVar[tuple[str, ...]] = (*FAILED, INACTIVE)  # it cannot succeed any more
 
     @property
     def name(self) -> str:

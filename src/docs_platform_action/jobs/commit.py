@@ -126,7 +126,7 @@ def _why_not_served(
         return _pending_reason(fact, pending.link or github.page)
     if not deployments:
         return _no_deployment_reason(fact, github.page)
-    if live is None:
+    if live is None and _is_any_inactive(deployments):
         return _inactive_reason(fact, github.page)
     return _older_reason(fact, github.page)
 
@@ -190,6 +190,11 @@ def _newest_pending(deployments: Sequence[Deployment]) -> Deployment | None:
         if found.state not in Deployment.OVER:
             return found
     return None
+
+
+def _is_any_inactive(deployments: Sequence[Deployment]) -> bool:
+    """Return whether a deployment has succeeded once, but is not live any more."""
+    return any(found.state == Deployment.INACTIVE for found in deployments)
 
 
 def _is_newer(one: Deployment, other: Deployment, deployments: Sequence[Deployment]) -> bool:

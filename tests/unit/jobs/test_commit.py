@@ -146,6 +146,8 @@ def test_its_page_is_named_if_it_has_one(link: str | None) -> None:
         ([deployment(NEWER, "in_progress"), deployment(COMMIT, "failure")], "takes longer"),
         ([deployment(COMMIT, "queued"), deployment(OLDER, "success")], "takes longer"),
         ([deployment(COMMIT, "inactive")], "inactive"),
+        ([deployment(OTHER, "failure"), deployment(OLDER, "inactive")], "inactive"),
+        ([deployment(OLDER, "failure")], "deployed nothing"),
         ([deployment(OLDER, "success")], "an older commit was deployed again"),
         ([], "GitHub App"),
     ],
