@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from .api.admin_api import AdminApi
 from .clock import Clock
 from .events import Events
-from .github.deployments import Deployments
+from .github.deployments import GitHub
 from .http.client import HttpClient
 from .outputs import Outputs
+from .platform.platform import Platform
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,5 +24,5 @@ class PlatformContext(Context):
     """The parts that all jobs of a run share which uses the platform."""
 
     client: HttpClient
-    api: AdminApi
-    github: Deployments | None = None
+    platform: Platform
+    github: GitHub | None = None

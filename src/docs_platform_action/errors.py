@@ -25,82 +25,6 @@ class Advice(TypedDict):
     remedy: str
 
 
-NETWORK: Final = Advice(
-    cause="The platform, or the network between it and this runner, is down or overloaded.",
-    remedy=(
-        "Check the platform's status page and run the workflow again, "
-        "or allow more time with `outage-tolerance`."
-    ),
-)
-TOO_MANY: Final = Advice(
-    cause="The platform allows fewer requests at once.",
-    remedy="Lower `max-parallel`, or raise `poll-interval` or `outage-tolerance`.",
-)
-NO_STARTS: Final = Advice(
-    cause="A limit of exports an hour is used up, or other exports use all the capacity.",
-    remedy="Export what failed again later, export fewer sites an hour, or raise `start-timeout`.",
-)
-NOT_READY: Final = Advice(
-    cause="The platform has not finished the bundle of the completed export.",
-    remedy="Allow more time with `outage-tolerance`.",
-)
-NO_LINK: Final = Advice(
-    cause="The platform has not made the bundle of the completed export, or the API has changed.",
-    remedy="If a later run fails the same way, report it to the platform.",
-)
-IN_FRONT: Final = Advice(
-    cause=(
-        "Bot protection, a gateway or a login page in front of the API responded, "
-        "or changed the response."
-    ),
-    remedy=(
-        "Run the workflow again. If it fails the same way, "
-        "ask the platform's or network's operator to allow this runner."
-    ),
-)
-WRONG_ADDRESS: Final = Advice(
-    cause=f"{IN_FRONT['cause']} Or `base-url` is not the API's own address.",
-    remedy="Set `base-url` to the API's own address, and make sure that this runner can reach it.",
-)
-NOT_THE_API: Final = Advice(
-    cause=(
-        "The server at `base-url` is not the platform's administrative API, or the API has changed."
-    ),
-    remedy=(
-        "Check `base-url`. If it is right, "
-        "report this to the platform with the time of the request."
-    ),
-)
-ECHOED_KEY: Final = Advice(
-    cause="The platform, or something in front of it, copies the admin key into its response.",
-    remedy="Report it to the platform, and replace the key.",
-)
-UNREACHABLE: Final = Advice(
-    cause=(
-        "`base-url` is mistyped, or the platform or the network between it and this runner is down."
-    ),
-    remedy="Check `base-url` and the platform's status page, and run the workflow again.",
-)
-GITHUB_DOWN: Final = Advice(
-    cause=(
-        "GitHub or the network is down, or the repository's workflows exceed GitHub's rate limit."
-    ),
-    remedy=(
-        "Check GitHub's status page and run the workflow again, "
-        "or allow more time with `commit-timeout`."
-    ),
-)
-GITHUB_PERMISSIONS: Final = Advice(
-    cause=(
-        "The token cannot read the repository's deployments or commits, "
-        "or `commit` is not in this repository."
-    ),
-    remedy=(
-        "Pass `github.token`, "
-        "and give the job the permissions `contents: read` and `deployments: read`."
-    ),
-)
-
 DENIED: Final = Advice(
     cause=f"The container is not allowed to write there. Likely causes: {DENIED_BY}.",
     remedy=(
@@ -164,12 +88,6 @@ class NotDeployed(ActionError):
 
     failure_reason = "not-deployed"
     is_about_all_sites = True
-
-
-class GitHubUnavailable(NotDeployed):
-    """GitHub returned a temporary error, and may have asked to wait before the next request."""
-
-    retry_after_seconds = 0.0
 
 
 class Unauthorized(ActionError):
@@ -294,8 +212,6 @@ class BadResponse(ActionError):
     """A final response that breaks the API's contract."""
 
     failure_reason = "bad-response"
-    default_cause = NOT_THE_API["cause"]
-    default_remedy = NOT_THE_API["remedy"]
 
 
 class StartUnconfirmed(ActionError):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from .errors import ActionError, Cancelled, InvalidInput, NoRoom
 from .models import AgentJob, Archive, BundleLink, Changes, Deployment, ExportJob
@@ -76,6 +76,14 @@ class Delivered:
     changes_path: str | None = None
 
 
+class StartAttempt(Protocol):
+    """A request that starts a job."""
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether the platform may have received it."""
+
+
 @dataclass(kw_only=True, eq=False)
 class Job:
     """One job of the run. Unknown values are `None`, times are on the clock's `monotonic`.
@@ -99,6 +107,7 @@ class Job:
     delivered: Delivered = Delivered()
     room: RoomWait | None = None  # also after the start was accepted
     failure: ActionError | None = None
+    start_attempt: StartAttempt | None = None  # whose outcome is not known
     started_at: float | None = None  # when this run started the job on the platform
     began_at: float | None = None  # when the run began to work on it
     last_read_at: float | None = None
@@ -343,13 +352,19 @@ class Job:
         ended_at = now if self.ended_at is None else self.ended_at
         return ended_at - self.began_at
 
-    def cancel(self, signal_name: str, now: float, *, is_start_unconfirmed: bool) -> None:
+    @property
+    def is_start_unconfirmed(self) -> bool:
+        """Whether the platform may have processed a start request that got no response."""
+        return self.start_attempt is not None and self.start_attempt.was_sent
+
+    def cancel(self, signal_name: str, now: float) -> None:
         """End the job because of a signal."""
         when = "before it started"
         if self.began_at is not None:
             when = f"after {format_clock(self.duration_seconds(now))}"
         details = []
-        if is_start_unconfirmed:
+        # before the job's id is read: a start records the id, and then clears the attempt
+        if self.is_start_unconfirmed:
             check = "Check the dashboard to see whether the export is running."
             details.append(f"A start request was in flight. {check}")
         elif self.job_id is None and not self.is_bundle_file:

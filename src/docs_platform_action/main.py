@@ -12,17 +12,13 @@ from urllib.parse import urlsplit
 from requests.utils import get_environ_proxies
 
 from .addresses import is_loopback
-from .api.admin_api import AdminApi
-from .api.room import Room
 from .bundle.deliver import deliver_file
 from .clock import Clock
 from .context import Context, PlatformContext
 from .errors import ActionError, InternalError, internal_error
 from .github.client import GitHubClient
-from .github.deployments import Deployments
-from .http.api_client import ApiClient
+from .github.deployments import GitHub
 from .http.client import HttpClient
-from .http.pacing import Pacer
 from .http.transport import Transport
 from .http.trust import UnusableServerError, create_ssl_context
 from .inputs.reader import Reader
@@ -42,6 +38,9 @@ from .jobs.collect import collect_site
 from .jobs.export_runner import ExportRunner
 from .jobs.runner import Runner, SingleJobRunner
 from .outputs import Outputs
+from .platform.platform import Platform
+from .platform.room import Room
+from .platform.sending import Sender
 from .redaction import Redactor
 from .report.console import Console
 from .report.failures import annotate_failures
@@ -230,14 +229,15 @@ def _platform_context(
         redactor=redactor,
     )
     start_timeout_seconds = 0.0
-    github: Deployments | None = None
+    github: GitHub | None = None
     if isinstance(settings, ExportSettings):
         start_timeout_seconds = settings.start_timeout_seconds
         if settings.commit is not None:
-            github = _deployments(settings.commit, client, context)
-    api = AdminApi(
-        client=ApiClient(client, base_url=platform.base_url, key=platform.admin_key),
-        pacer=Pacer(context.clock),
+            github = _github(settings.commit, client, context)
+    sender = Sender(
+        client=client,
+        base_url=platform.base_url,
+        key=platform.admin_key,
         room=Room(context.clock, start_timeout_seconds=start_timeout_seconds),
         clock=context.clock,
         outage_tolerance_seconds=platform.outage_tolerance_seconds,
@@ -248,19 +248,21 @@ def _platform_context(
         outputs=context.outputs,
         events=context.events,
         client=client,
-        api=api,
+        platform=Platform(sender),
         github=github,
     )
 
 
-def _deployments(wanted: CommitSettings, client: HttpClient, context: Context) -> Deployments:
+def _github(wanted: CommitSettings, client: HttpClient, context: Context) -> GitHub:
     github_client = GitHubClient(
-        client=ApiClient(client, base_url=wanted.github_api_url, key=wanted.github_token),
+        client=client,
+        api_url=wanted.github_api_url,
+        token=wanted.github_token,
         repository=wanted.github_repository,
         clock=context.clock,
         events=context.events,
     )
-    return Deployments(
+    return GitHub(
         github_client,
         commit=wanted.commit,
         creator=wanted.deployment_creator,
@@ -282,7 +284,7 @@ def _give_up_outputs(
     )
     for job in jobs:
         if job.failure is None:
-            job.cancel(signal_name, now, is_start_unconfirmed=False)
+            job.cancel(signal_name, now)
 
 
 def _mask_links(jobs: Sequence[Job], console: Console) -> None:

@@ -184,7 +184,7 @@ class Delivery:
         old_link = job.link
         events.noted(job, f"The bundle link {_expiry(job, self.context)}. Making a new link.")
         try:
-            job.link = self.context.api.make_link(job)
+            job.link = self.context.platform.make_link(job)
             events.link_made(job, job.link)
             if job.delivered.values_file is not None and self.settings.values_file is not None:
                 self._write_values(self.settings.values_file, job.link)

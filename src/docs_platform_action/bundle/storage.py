@@ -18,8 +18,8 @@ from ..addresses import is_bundle_url
 from ..context import PlatformContext
 from ..errors import DownloadFailed
 from ..http.client import Response
-from ..http.faults import NetworkError, request_id_of
-from ..http.retry import http_date
+from ..http.faults import NetworkError
+from ..http.headers import http_date, request_id_of
 from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
 from ..text import UNUSABLE, netloc_of, without_query
@@ -87,7 +87,8 @@ def request_bundle(
     for _ in range(MAX_REDIRECTS + 1):
         request = Request(method="GET", url=url)
         try:
-            with context.client.send(request, timeouts, headers=headers) as response:
+            exchange = context.client.exchange(request, timeouts, headers=headers)
+            with context.client.send(exchange) as response:
                 if response.status not in REDIRECT_STATI:
                     yield response, address_of(url)
                     return

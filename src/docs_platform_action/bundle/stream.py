@@ -13,9 +13,16 @@ from typing import Final
 
 from ..context import PlatformContext
 from ..errors import DownloadFailed
+from ..http.attempts import (
+    TEMPORARY_STATUSES,
+    Retry,
+    TransientError,
+    backoff_pauses,
+    read_retry_after,
+)
 from ..http.client import Response
-from ..http.faults import NetworkError, request_id_of
-from ..http.retry import TEMPORARY_STATUSES, Retry, TransientError, backoff_pauses, read_retry_after
+from ..http.faults import NetworkError
+from ..http.headers import read_retry_after, request_id_of
 from ..job import Job
 from ..models import STORAGE, Archive
 from ..text import format_bytes, format_seconds
@@ -198,7 +205,7 @@ class BundleStream(io.RawIOBase):
         """Return the job's link, or a new one if the storage has rejected it."""
         link = self._job.link
         if link is None or self._needs_link:
-            link = self._context.api.make_link(self._job)
+            link = self._context.platform.make_link(self._job)
             self._job.link = link
             self._events.link_made(self._job, link)
             self._needs_link = False
@@ -260,7 +267,7 @@ class BundleStream(io.RawIOBase):
     def _transient_error(self, error: NetworkError) -> TransientError:
         advice = error.advice_for("the link, which the platform makes")
         if advice is None:
-            advice = STORAGE_UNAVAILABLE if error.maybe_processed else STORAGE_UNREACHABLE
+            advice = STORAGE_UNAVAILABLE if error.was_sent else STORAGE_UNREACHABLE
         return TransientError(f"{error.message}{self._progress()}", advice=advice)
 
     def _error_of(self, response: Response) -> DownloadFailed | TransientError:
@@ -308,7 +315,7 @@ class BundleStream(io.RawIOBase):
         self._progressed_at = self._context.clock.monotonic()
         self._pauses = backoff_pauses()
         self._retry = Retry(
-            tolerance_seconds=self._context.api.outage_tolerance_seconds,
+            tolerance_seconds=self._context.platform.outage_tolerance_seconds,
             next_attempt_at=self._progressed_at,
         )
 

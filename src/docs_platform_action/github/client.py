@@ -5,14 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 from ..clock import Clock
-from ..errors import GITHUB_DOWN, GITHUB_PERMISSIONS, GitHubUnavailable, NotDeployed
+from ..errors import Advice, NotDeployed
 from ..events import Events
-from ..http.api_client import ApiClient, ApiResponse
+from ..http.attempts import LAST_ATTEMPT_SECONDS, TEMPORARY_STATUSES, TransientError
+from ..http.client import HttpClient
 from ..http.faults import NetworkError, format_status
+from ..http.headers import http_date
+from ..http.json_response import JsonResponse, request_json
 from ..http.reasons import read_error
-from ..http.retry import LAST_ATTEMPT_SECONDS, TEMPORARY_STATUSES, TransientError, http_date
 from ..http.transport import Request, Timeouts
 from ..http.trust import UnusableServerError
 from ..job import Job
@@ -22,6 +25,26 @@ T = TypeVar("T")
 # to wait if GitHub does not say how long (source: its documentation of rate limits)
 LIMIT_SECONDS: Final = 60.0
 
+DOWN: Final = Advice(
+    cause=(
+        "GitHub or the network is down, or the repository's workflows exceed GitHub's rate limit."
+    ),
+    remedy=(
+        "Check GitHub's status page and run the workflow again, "
+        "or allow more time with `commit-timeout`."
+    ),
+)
+_PERMISSIONS: Final = Advice(
+    cause=(
+        "The token cannot read the repository's deployments or commits, "
+        "or `commit` is not in this repository."
+    ),
+    remedy=(
+        "Pass `github.token`, "
+        "and give the job the permissions `contents: read` and `deployments: read`."
+    ),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class GitHubClient:
@@ -30,7 +53,9 @@ class GitHubClient:
     Every read is tried once. A `deadline` is on the clock's `monotonic`.
     """
 
-    client: ApiClient
+    client: HttpClient
+    api_url: str
+    token: str
     repository: str
     clock: Clock
     events: Events
@@ -38,36 +63,36 @@ class GitHubClient:
     def get(self, job: Job, path: str, kind: type[T], *, deadline: float) -> T:
         """Return the JSON at a path of the repository.
 
-        Raises `GitHubUnavailable` for a temporary error, and `NotDeployed` for any other one.
+        Raises `TransientError` for what may pass, and `NotDeployed` for any other error.
         """
         request = Request(method="GET", url=f"/repos/{self.repository}{path}")
         response = self._send(job, request, deadline)
         if response.status == 200 and isinstance(response.body, kind):
             return response.body
-        said = read_error(response.body) or ""
-        limit_seconds = _limit_seconds(response, said, self.clock.now())
+        limit_seconds = _limit_seconds(response, self.clock.now())
         is_temporary = response.status == 200 or response.status in TEMPORARY_STATUSES
         if limit_seconds is not None or is_temporary:
-            raise self._unavailable(response, said, limit_seconds or 0.0)
-        is_comparison = path.startswith("/compare/")
-        raise self._refusal(request, response, said, is_comparison=is_comparison)
+            raise _transient_error(response, limit_seconds or 0.0)
+        raise _refusal(request, response, is_comparison=path.startswith("/compare/"))
 
-    def _send(self, job: Job, request: Request, deadline: float) -> ApiResponse:
+    def _send(self, job: Job, request: Request, deadline: float) -> JsonResponse:
         began = self.clock.monotonic()
         # a request may take this long after the deadline, and none begins later than that
         if began >= deadline + LAST_ATTEMPT_SECONDS:
-            raise GitHubUnavailable("there was no time for all requests", **GITHUB_DOWN)
+            raise TransientError("there was no time for all requests", advice=DOWN)
         timeouts = Timeouts().within(max(deadline - began, LAST_ATTEMPT_SECONDS))
+        headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
         try:
-            response = self.client.send(request, timeouts)
+            exchange = self.client.exchange(
+                request, timeouts, headers=headers, base_url=self.api_url
+            )
+            response = request_json(self.client, exchange)
         except UnusableServerError as error:
-            server = f"GitHub's API at {self.client.host}"
+            server = f"GitHub's API at {urlsplit(self.api_url).netloc}"
             raise error.failure(NotDeployed, server, "GITHUB_API_URL") from error
         except NetworkError as error:
-            advice = error.advice_for("GITHUB_API_URL") or GITHUB_DOWN
-            raise GitHubUnavailable(error.message, **advice) from error
-        except TransientError as error:
-            raise GitHubUnavailable(error.message, **error.advice) from error
+            advice = error.advice_for("GITHUB_API_URL") or DOWN
+            raise TransientError(error.message, advice=advice) from error
         self.events.request_ended(
             job,
             f"{request.method} {request.url}",
@@ -77,40 +102,38 @@ class GitHubClient:
         )
         return response
 
-    def _unavailable(
-        self, response: ApiResponse, said: str, pause_seconds: float
-    ) -> GitHubUnavailable:
-        summary = f"GitHub returned {format_status(response.status)}"
-        if response.status == 200:
-            summary += " without the expected JSON"
-        failure = GitHubUnavailable(summary, details=self.client.quote(said), **GITHUB_DOWN)
-        failure.retry_after_seconds = pause_seconds
-        return failure
 
-    def _refusal(
-        self, request: Request, response: ApiResponse, said: str, *, is_comparison: bool
-    ) -> NotDeployed:
-        status = response.status
-        advice = GITHUB_PERMISSIONS
-        if status == 404 and is_comparison:
-            summary = f"GitHub does not know the commit ({status})"
-        elif status in {401, 403, 404}:
-            summary = f"GitHub refused the token ({status})"
-        else:
-            summary = f"GitHub returned {format_status(status)}"
-            advice = GITHUB_DOWN
-        return NotDeployed(
-            summary,
-            details=(
-                f"The request was {request.method} {request.url}.",
-                *self.client.quote(said),
-            ),
-            request_id=response.request_id,
-            **advice,
-        )
+def _transient_error(response: JsonResponse, retry_after_seconds: float) -> TransientError:
+    message = f"GitHub returned {format_status(response.status)}"
+    if response.status == 200:
+        message += " without the expected JSON"
+    return TransientError(
+        message,
+        advice=DOWN,
+        details=response.quotes,
+        retry_after_seconds=retry_after_seconds,
+    )
 
 
-def _limit_seconds(response: ApiResponse, said: str, now: datetime) -> float | None:
+def _refusal(request: Request, response: JsonResponse, *, is_comparison: bool) -> NotDeployed:
+    status = response.status
+    advice = _PERMISSIONS
+    if status == 404 and is_comparison:
+        summary = f"GitHub does not know the commit ({status})"
+    elif status in {401, 403, 404}:
+        summary = f"GitHub refused the token ({status})"
+    else:
+        summary = f"GitHub returned {format_status(status)}"
+        advice = DOWN
+    return NotDeployed(
+        summary,
+        details=(f"The request was {request.method} {request.url}.", *response.quotes),
+        request_id=response.request_id,
+        **advice,
+    )
+
+
+def _limit_seconds(response: JsonResponse, now: datetime) -> float | None:
     """Return how long a rate limit lasts, or `None` if the response is not about one.
 
     A 403 may also be about a permission (source: GitHub's documentation of limits).
@@ -122,6 +145,7 @@ def _limit_seconds(response: ApiResponse, said: str, now: datetime) -> float | N
     seconds = _seconds_until_reset(response.headers, now)
     if seconds is not None:
         return seconds
+    said = read_error(response.body) or ""
     is_limit = response.status == 429 or "rate limit" in said.lower()
     return LIMIT_SECONDS if is_limit else None
 

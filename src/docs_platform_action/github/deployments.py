@@ -1,28 +1,79 @@
-"""Which commit the platform serves, by the deployments that it has reported to GitHub.
+"""Which commit the platform serves, by the deployments that it has reported to GitHub."""
 
-It is that of the newest successful deployment.
-"""
-
-from collections.abc import Mapping
-from dataclasses import replace
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import quote
 
 from ..addresses import is_web_address
 from ..errors import NotDeployed
+from ..http.attempts import Attempts, Pause, TransientError
 from ..http.fields import read_text
 from ..job import Job
-from ..models import Deployment
+from ..models import GITHUB, Deployment
+from ..text import format_clock
 from .client import GitHubClient
+
+# between two reads, of some three requests each: a repository's token has 1,000 an hour
+READ_SECONDS: Final = 10.0
 
 PER_PAGE: Final = 30
 MAX_PAGES: Final = 3
 
 
+@dataclass(frozen=True, kw_only=True)
 class Deployments:
+    """What is known of the deployments by one account, the newest first.
+
+    `began_at`, on the clock's `monotonic`, is when they began to be read. `others` says who has
+    deployed lately to which environments, if the account has no deployments.
+    """
+
+    found: Sequence[Deployment]
+    began_at: float
+    is_commit_live: bool = False
+    others: Mapping[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def live(self) -> Deployment | None:
+        """What the platform serves: the newest deployment that has succeeded."""
+        for deployment in self.found:
+            if deployment.state == Deployment.LIVE:
+                return deployment
+        return None
+
+    @property
+    def pending(self) -> Deployment | None:
+        """The newest deployment that may still succeed, unless a newer one has succeeded."""
+        for deployment in self.found:
+            if deployment.state == Deployment.LIVE:
+                return None
+            if deployment.state not in Deployment.OVER:
+                return deployment
+        return None
+
+    @property
+    def is_any_inactive(self) -> bool:
+        """Whether a deployment has succeeded once, but is not live any more."""
+        return any(deployment.state == Deployment.INACTIVE for deployment in self.found)
+
+    def of(self, commit: str) -> Deployment | None:
+        """Return the newest deployment of a commit."""
+        for deployment in self.found:
+            if deployment.commit == commit:
+                return deployment
+        return None
+
+    def is_newer(self, one: Deployment, other: Deployment) -> bool:
+        """Return whether one deployment is newer than another."""
+        return self.found.index(one) < self.found.index(other)
+
+
+class GitHub:
     """Reads deployments by one account, and remembers what cannot change.
 
-    Another thread needs a copy of its own. Every method raises what `GitHubClient.get` does.
+    Another thread needs a copy of its own. A `deadline` is on the clock's `monotonic`.
     """
 
     def __init__(
@@ -39,17 +90,55 @@ class Deployments:
         self.environment = environment
         self.page = f"{repository_url}/deployments"
         self._client = client
+        self._clock = client.clock
+        self._events = client.events
         self._repository_url = repository_url
         self._listed: dict[int, Deployment] = {}  # by id, the newest first
         self._contains = {commit: True}  # by a deployment's commit
 
-    def read(self, job: Job, *, deadline: float) -> list[Deployment]:
-        """Return the deployments, the newest first.
+    def read(self, job: Job, *, deadline: float, timeout_seconds: float) -> Deployments:
+        """Return the deployments, and whether the live one contains the commit.
+
+        Temporary errors are tried again until the deadline, which is at the end of the timeout.
+        Raises `NotDeployed`.
+        """
+        attempts = Attempts(self._clock, deadline=deadline)
+        while True:
+            attempts.wait()
+            try:
+                deployments = self._read_all(job, deadline)
+            except TransientError as error:
+                pause = attempts.failed(error, pause_seconds=READ_SECONDS)
+                if pause is None:
+                    raise _unreadable_error(error, timeout_seconds) from error
+                self._announce_outage(job, error, pause)
+            else:
+                self._announce_recovery(job, attempts)
+                return deployments
+
+    def live_now(self, job: Job) -> Deployment | None:
+        """Return what the platform serves, or `None` if one attempt does not tell."""
+        with contextlib.suppress(NotDeployed, TransientError):
+            return self._read_once(job, deadline=self._clock.monotonic()).live
+        return None
+
+    def _read_all(self, job: Job, deadline: float) -> Deployments:
+        deployments = self._read_once(job, deadline=deadline)
+        live = deployments.live
+        if live is not None and self._contains_commit(job, live, deadline):
+            return replace(deployments, is_commit_live=True)
+        if not deployments.found:
+            return replace(deployments, others=self._environments_by_creator(job, deadline))
+        return deployments
+
+    def _read_once(self, job: Job, *, deadline: float) -> Deployments:
+        """Return the deployments.
 
         States are read down to the first live deployment, and of all deployments of the commit.
-        Raises `NotDeployed` also if they are in several environments, so that it is unknown which
-        one is exported.
+        Raises what `GitHubClient.get` does, and `NotDeployed` also if they are in several
+        environments, so that it is unknown which one is exported.
         """
+        began_at = self._clock.monotonic()
         self._list_new(job, deadline)
         counted = [deployment for deployment in self._listed.values() if self._counts(deployment)]
         self._require_one_environment(counted)
@@ -62,9 +151,24 @@ class Deployments:
             if current.state == Deployment.LIVE:
                 is_live_known = True
             deployments.append(current)
-        return deployments
+        return Deployments(found=deployments, began_at=began_at)
 
-    def contains_commit(self, job: Job, deployment: Deployment, *, deadline: float) -> bool:
+    def _announce_outage(self, job: Job, error: TransientError, pause: Pause) -> None:
+        if pause.begins_outage:
+            self._events.retrying(
+                job,
+                GITHUB,
+                error.message,
+                budget_seconds=pause.budget_seconds,
+                pause_seconds=pause.seconds,
+            )
+
+    def _announce_recovery(self, job: Job, attempts: Attempts) -> None:
+        if attempts.is_in_outage:
+            after_seconds = self._clock.monotonic() - attempts.retry.failing_since
+            self._events.recovered(job, GITHUB, after_seconds=after_seconds)
+
+    def _contains_commit(self, job: Job, deployment: Deployment, deadline: float) -> bool:
         """Return whether a deployment's commit is the wanted one, or was made after it."""
         if deployment.commit not in self._contains:
             # only the first page has the files, which can be megabytes
@@ -74,7 +178,7 @@ class Deployments:
             self._contains[deployment.commit] = comparison.get("status") in {"ahead", "identical"}
         return self._contains[deployment.commit]
 
-    def environments_by_creator(self, job: Job, *, deadline: float) -> Mapping[str, set[str]]:
+    def _environments_by_creator(self, job: Job, deadline: float) -> Mapping[str, set[str]]:
         """Return who has deployed lately, and to which environments."""
         found: dict[str, set[str]] = {}
         for deployment in self._read_page(job, "", deadline):
@@ -171,3 +275,12 @@ def _explanation(status: object) -> str | None:
         if url is not None and is_web_address(url):
             return url
     return None
+
+
+def _unreadable_error(error: TransientError, timeout_seconds: float) -> NotDeployed:
+    after = format_clock(timeout_seconds)
+    return NotDeployed(
+        f"GitHub's deployments could not be read for {after}",
+        details=(f"Last error: {error.message}.", *error.details),
+        **error.advice,
+    )

@@ -37,31 +37,28 @@ _HEADERS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class HttpClient:
-    """Sends requests to the API and to the storage. Safe to use from several threads."""
+    """Sends requests to the API, GitHub and the storage. Safe to use from several threads."""
 
     transport: Transport
     clock: Clock
     proxies_for: Callable[[str], Mapping[str, str]]
     redactor: Redactor
 
-    @contextlib.contextmanager
-    def send(
+    def exchange(
         self,
         request: Request,
         timeouts: Timeouts,
         *,
         headers: Mapping[str, str],
         base_url: str = "",
-    ) -> Iterator["Response"]:
-        """Yield the response once its headers are there. Raises what `Transport.send` does."""
-        self.clock.cancellation.check()
+    ) -> Exchange:
+        """Return an attempt to send a request. Raises `UnusableServerError` for a bad proxy."""
         url = base_url + request.url
         proxy = self._proxy_for(url)
         host = netloc_of(url)
         # without a user name: requests would make an `Authorization` header of it
         origin = f"{urlsplit(url).scheme}://{host}/"
-        exchange = Exchange(
-            request=request,
+        return Exchange(
             unprepared=requests.Request(
                 request.method, origin, {**_HEADERS, **headers}, json=request.body
             ),
@@ -71,7 +68,11 @@ class HttpClient:
             timeouts=timeouts,
             clock=self.clock,
         )
-        request.maybe_processed = False
+
+    @contextlib.contextmanager
+    def send(self, exchange: Exchange) -> Iterator["Response"]:
+        """Yield the response once its headers are there. Raises what `Transport.send` does."""
+        self.clock.cancellation.check()
         try:
             status, response_headers, pieces = self.transport.send(exchange)
             yield Response(exchange, status, response_headers, pieces)
@@ -106,7 +107,7 @@ class Response:
         # end of the body
         if not re.fullmatch("[0-9]{1,18}", self.headers.get("Content-Length", "0").strip()):
             raise NetworkError(
-                f"The response from {exchange.host} is not valid HTTP", maybe_processed=True
+                f"The response from {exchange.host} is not valid HTTP", was_sent=True
             )
 
     @property
@@ -137,4 +138,4 @@ class Response:
             return encoded.read(max_bytes, decode_content=True)
         except DecodeError as error:
             message = f"The compressed response from {self.exchange.host} is damaged"
-            raise NetworkError(message, maybe_processed=True) from error
+            raise NetworkError(message, was_sent=True) from error

@@ -60,26 +60,6 @@ _PROXY: Final = Advice(
     ),
 )
 
-_REQUEST_ID_HEADERS: Final = (
-    "X-Request-Id",
-    "Request-Id",
-    "X-Correlation-Id",
-    "X-Amzn-RequestId",
-    "X-Amz-Request-Id",
-    "X-Goog-Request-Id",
-    "X-Ms-Request-Id",
-    "X-GitHub-Request-Id",
-)
-
-
-def request_id_of(headers: Mapping[str, str]) -> str | None:
-    """Return the server's id of a request, if it sent one."""
-    for name in _REQUEST_ID_HEADERS:
-        request_id = headers.get(name)
-        if request_id:
-            return request_id
-    return None
-
 
 def format_status(status: int) -> str:
     """Return a status with its phrase, such as `502 (bad gateway)`."""
@@ -96,7 +76,7 @@ class NetworkError(Exception):
 
     message: str
     _: KW_ONLY
-    maybe_processed: bool  # the request was sent, at least in part
+    was_sent: bool  # at least in part: the server may have processed the request
     is_proxy_error: bool = False
     is_unresolved: bool = False  # the name of the server, or of the proxy, could not be resolved
     is_unknown_host: bool = False  # the name servers say that it, or its address, does not exist
@@ -115,9 +95,7 @@ class NetworkError(Exception):
         return None
 
 
-def translated(
-    error: Exception, host: str, *, through_proxy: bool, maybe_processed: bool
-) -> Exception:
+def translated(error: Exception, host: str, *, through_proxy: bool, was_sent: bool) -> Exception:
     """Return the `UnusableServerError` or `NetworkError` for an error of the transport.
 
     Any other error is returned as it is.
@@ -125,33 +103,31 @@ def translated(
     if not isinstance(error, _TRANSPORT_ERRORS):
         return error
     causes = _causes_of(error)
-    is_proxy_error = through_proxy and _is_fault_of_proxy(causes, maybe_processed=maybe_processed)
+    is_proxy_error = through_proxy and _is_fault_of_proxy(causes, was_sent=was_sent)
     untrusted = _first(causes, ssl.SSLCertVerificationError)
     if untrusted is not None:
         return untrusted_certificate(untrusted, is_proxy_error=is_proxy_error)
     refusal_status = _tunnel_refusal_status(causes)
     if refusal_status is not None:
         return _refused_by_proxy(host, refusal_status)
-    message = _message_about(
-        causes, host, is_proxy_error=is_proxy_error, maybe_processed=maybe_processed
-    )
+    message = _message_about(causes, host, is_proxy_error=is_proxy_error, was_sent=was_sent)
     name_error = _first(causes, socket.gaierror)
     return NetworkError(
         message,
-        maybe_processed=maybe_processed,
+        was_sent=was_sent,
         is_proxy_error=is_proxy_error,
         is_unresolved=name_error is not None,
         is_unknown_host=name_error is not None and name_error.errno in _UNKNOWN_HOST,
-        is_without_tls=not maybe_processed and _tls_reason(causes) in _NOT_TLS,
+        is_without_tls=not was_sent and _tls_reason(causes) in _NOT_TLS,
     )
 
 
-def _is_fault_of_proxy(causes: Sequence[BaseException], *, maybe_processed: bool) -> bool:
+def _is_fault_of_proxy(causes: Sequence[BaseException], *, was_sent: bool) -> bool:
     """Return whether a request through a proxy failed at the proxy."""
     if _has(causes, ProxyError):
         return True
     # urllib3 blames the server if a proxy accepts the connection and then fails
-    has_reached_server = maybe_processed or _has(causes, ssl.SSLError)
+    has_reached_server = was_sent or _has(causes, ssl.SSLError)
     return not has_reached_server
 
 
@@ -171,11 +147,11 @@ def _refused_by_proxy(host: str, status: int) -> UnusableServerError | NetworkEr
     if status == http.client.PROXY_AUTHENTICATION_REQUIRED:
         cause = "The proxy requires a user and a password, or does not accept those in its address."
         return UnusableServerError(details=(f"{message}.",), cause=cause)
-    return NetworkError(message, maybe_processed=False, is_proxy_error=True)
+    return NetworkError(message, was_sent=False, is_proxy_error=True)
 
 
 def _message_about(
-    causes: Sequence[BaseException], host: str, *, is_proxy_error: bool, maybe_processed: bool
+    causes: Sequence[BaseException], host: str, *, is_proxy_error: bool, was_sent: bool
 ) -> str:
     server = "the proxy" if is_proxy_error else host
     subject = "The proxy" if is_proxy_error else host
@@ -186,18 +162,18 @@ def _message_about(
     if _has(causes, ConnectionRefusedError):
         return f"{subject} refused the connection"
     if _has(causes, TimeoutError, requests.Timeout):
-        if maybe_processed:
+        if was_sent:
             return f"{subject} sent nothing for too long"
         if is_proxy_error:
             return f"The proxy did not connect to {host} in time"
         return f"{host} could not be reached in time"
-    if maybe_processed and _has(causes, *_CONNECTION_LOST):
+    if was_sent and _has(causes, *_CONNECTION_LOST):
         return f"The connection to {server} was lost before the response was complete"
     if _has(causes, ssl.SSLError):
         tls_reason = _tls_reason(causes)
         explanation = f" ({tls_reason})" if tls_reason else ""
         return f"The TLS connection to {server} failed{explanation}"
-    if maybe_processed:
+    if was_sent:
         return f"The response from {server} is not valid HTTP"
     return f"Could not connect to {server}"
 

@@ -24,8 +24,8 @@ from urllib3.util import parse_url
 
 from ..clock import Clock
 from ..errors import NO_THREADS
+from .attempts import TransientError
 from .faults import NetworkError, translated
-from .retry import TransientError
 
 _PIECE_BYTES: Final = 256 * 1024
 _MAX_QUEUED: Final = 4  # pieces that are received, but not taken
@@ -39,18 +39,13 @@ The pieces are not decoded. Their iterator raises what `Transport.send` raises.
 """
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request.
-
-    `maybe_processed` is set before its first byte is sent. The caller clears it if the response
-    shows otherwise.
-    """
+    """A request."""
 
     method: str
     url: str
     body: Mapping[str, object] | None = None  # sent as JSON
-    maybe_processed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,18 +63,19 @@ class Timeouts:
 
 @dataclass(eq=False, kw_only=True)
 class Exchange:
-    """A request and its response.
+    """One attempt: a request and its response. Any thread may read whether it `was_sent`.
 
+    That is known before the first byte is sent, and never changes back.
     `target` is what follows the host: ASCII without white space, sent byte for byte.
     """
 
-    request: Request
     unprepared: requests.Request
     target: str
     host: str
     proxy: str | None
     timeouts: Timeouts
     clock: Clock
+    was_sent: bool = False
     is_over: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _arrivals: "queue.Queue[Any]" = field(default_factory=partial(queue.Queue, _MAX_QUEUED))
@@ -96,7 +92,7 @@ class Exchange:
         with self._lock:
             if self.is_over:
                 raise TimeoutError
-            self.request.maybe_processed = True
+            self.was_sent = True
 
     def end(self) -> None:
         """End the exchange: from now on, the request is not sent."""
@@ -127,19 +123,18 @@ class Exchange:
                 item,
                 self.host,
                 through_proxy=self.proxy is not None,
-                maybe_processed=self.request.maybe_processed,
+                was_sent=self.was_sent,
             )
         return item
 
     def give_up(self) -> NetworkError:
         """End the exchange because its time is up, and return the error that says so."""
-        self.end()  # before the mark is read: the thread may be about to set it
-        maybe_processed = self.request.maybe_processed
-        if maybe_processed:
+        self.end()  # first: the thread may be about to send the request
+        if self.was_sent:
             message = f"{self.host} did not send a whole response in time"
         else:
             message = f"{self.host} could not be reached in time"
-        return NetworkError(message, maybe_processed=maybe_processed)
+        return NetworkError(message, was_sent=self.was_sent)
 
 
 class Transport:
@@ -158,7 +153,7 @@ class Transport:
             thread.start()
         except RuntimeError as error:
             raise TransientError(
-                "This machine allows no more threads", advice=NO_THREADS, maybe_processed=False
+                "This machine allows no more threads", advice=NO_THREADS, is_unprocessed=True
             ) from error
         received: requests.Response = exchange.take()
         pieces = iter(exchange.take, _END)

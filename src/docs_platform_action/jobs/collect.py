@@ -25,7 +25,7 @@ def collect_site(
     note_later_commit(job, context)
     _check_export(job, reading, delivery, context)
     job.start_phase(BUNDLE, context.clock.monotonic())
-    job.link = reading.link or context.api.make_link(job)
+    job.link = reading.link or context.platform.make_link(job)
     context.events.link_made(job, job.link)
     Delivery(job, delivery, context).deliver()
 
@@ -38,7 +38,7 @@ def _check_export(
 ) -> None:
     """Check the export as far as the API describes it. Raises `JobFailed` and `TooFewPages`."""
     if reading.status == ExportJob.FAILED:
-        raise context.api.export_failure(job, reading)
+        raise context.platform.export_failure(job, reading)
     min_pages = delivery.publication.min_pages
     if min_pages is None:
         return

@@ -3,21 +3,16 @@
 It does if the newest successful deployment is of this commit, or of one that contains it.
 """
 
-import contextlib
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ..context import PlatformContext
-from ..errors import GitHubUnavailable, NotDeployed
-from ..github.deployments import Deployments
+from ..errors import NotDeployed
+from ..github.deployments import READ_SECONDS, Deployments, GitHub
 from ..job import DEPLOYMENT, Job
-from ..models import GITHUB, Deployment
+from ..models import Deployment
 from ..text import format_clock
-
-# between two reads, of some three requests each: a repository's token has 1,000 an hour
-READ_SECONDS: Final = 10.0
 
 _PATHS: Final = "limit the workflow to the documentation's files with `paths:`"
 _UNCHANGED: Final = "No file of the documentation changed, so the platform deployed nothing"
@@ -35,7 +30,7 @@ class _NotServed:
 def wait_for_commit(
     job: Job,
     timeout_seconds: float,
-    github: Deployments,
+    github: GitHub,
     context: PlatformContext,
 ) -> None:
     """Wait for the commit, and record in the job which one is deployed.
@@ -44,31 +39,16 @@ def wait_for_commit(
     """
     clock = context.clock
     deadline = clock.monotonic() + timeout_seconds
-    unreadable_since: float | None = None
     job.start_phase(DEPLOYMENT, clock.monotonic())
     while True:
-        is_last_attempt = clock.monotonic() >= deadline
-        pause = READ_SECONDS
-        try:
-            not_served = _why_not_served(job, github, context, deadline)
-        except GitHubUnavailable as error:
-            if is_last_attempt:
-                raise _unreadable_error(error, timeout_seconds) from error
-            pause = max(pause, error.retry_after_seconds)
-            if unreadable_since is None:
-                unreadable_since = clock.monotonic()
-                _announce_outage(job, context, error, deadline, pause)
-        else:
-            if unreadable_since is not None:
-                after_seconds = clock.monotonic() - unreadable_since
-                context.events.recovered(job, GITHUB, after_seconds=after_seconds)
-                unreadable_since = None
-            if not_served is None:
-                job.end_phase(clock.monotonic())
-                return
-            if is_last_attempt:
-                raise _not_served_error(github, not_served, timeout_seconds)
-        clock.sleep(min(pause, deadline - clock.monotonic()))
+        deployments = github.read(job, deadline=deadline, timeout_seconds=timeout_seconds)
+        not_served = _why_not_served(job, github, context, deployments)
+        if not_served is None:
+            job.end_phase(clock.monotonic())
+            return
+        if deployments.began_at >= deadline:
+            raise _not_served_error(github, not_served, timeout_seconds)
+        clock.sleep(min(READ_SECONDS, deadline - clock.monotonic()))
 
 
 def note_later_commit(job: Job, context: PlatformContext) -> None:
@@ -78,23 +58,21 @@ def note_later_commit(job: Job, context: PlatformContext) -> None:
     """
     if context.github is None or job.deployed is None:
         return
-    with contextlib.suppress(NotDeployed):  # no more than a remark depends on it
-        github = copy.copy(context.github)  # another thread may be using it
-        now = context.clock.monotonic()  # as the deadline: there is one attempt
-        live = _live(github.read(job, deadline=now))
-        if live is None or live.commit == job.deployed.commit:
-            return
-        job.deployed_later = live
-        deployed = f"The platform deployed {live.name} during the export"
-        text = f"{deployed}, which holds {job.deployed.name} or {live.name}."
-        context.events.noted(job, text, is_live=True)
+    github = copy.copy(context.github)  # another thread may be using it
+    live = github.live_now(job)
+    if live is None or live.commit == job.deployed.commit:
+        return
+    job.deployed_later = live
+    deployed = f"The platform deployed {live.name} during the export"
+    text = f"{deployed}, which holds {job.deployed.name} or {live.name}."
+    context.events.noted(job, text, is_live=True)
 
 
 def _why_not_served(
     job: Job,
-    github: Deployments,
+    github: GitHub,
     context: PlatformContext,
-    deadline: float,
+    deployments: Deployments,
 ) -> _NotServed | None:
     """Return why the platform does not serve the commit yet.
 
@@ -102,31 +80,30 @@ def _why_not_served(
     commit's own deployment has failed and no newer one is under way.
     """
     name = github.commit[:7]
-    deployments = github.read(job, deadline=deadline)
-    live = _live(deployments)
-    if live is not None and github.contains_commit(job, live, deadline=deadline):
+    live = deployments.live
+    if live is not None and deployments.is_commit_live:
         job.deployed = live
         served = f"The platform serves {live.name}"
         if live.commit != github.commit:
             served += f", which contains {name}"
         context.events.noted(job, f"{served}.", is_live=True)
         return None
-    own = _own(deployments, github.commit)
-    pending = _newest_pending(deployments)
+    own = deployments.of(github.commit)
+    pending = deployments.pending
     if own is not None and own.state in Deployment.FAILED:
-        is_superseded = pending is not None and _is_newer(pending, own, deployments)
+        is_superseded = pending is not None and deployments.is_newer(pending, own)
         if not is_superseded:
             raise _failed_error(own, live)
-    if deployments:
+    if deployments.found:
         fact = _describe(name, live, own, pending)
     else:
-        fact = _describe_others(job, github, deadline)
+        fact = _describe_others(github, deployments)
     context.events.noted(job, fact, is_live=True)
     if pending is not None:
         return _pending_reason(fact, pending.link or github.page)
-    if not deployments:
+    if not deployments.found:
         return _no_deployment_reason(fact, github.page)
-    if live is None and _is_any_inactive(deployments):
+    if live is None and deployments.is_any_inactive:
         return _inactive_reason(fact, github.page)
     return _older_reason(fact, github.page)
 
@@ -166,42 +143,6 @@ def _older_reason(fact: str, page: str) -> _NotServed:
     )
 
 
-def _live(deployments: Sequence[Deployment]) -> Deployment | None:
-    """Return the newest deployment that has succeeded."""
-    for found in deployments:
-        if found.state == Deployment.LIVE:
-            return found
-    return None
-
-
-def _own(deployments: Sequence[Deployment], commit: str) -> Deployment | None:
-    """Return the newest deployment of a commit."""
-    for found in deployments:
-        if found.commit == commit:
-            return found
-    return None
-
-
-def _newest_pending(deployments: Sequence[Deployment]) -> Deployment | None:
-    """Return the newest deployment that may still succeed, unless a newer one has succeeded."""
-    for found in deployments:
-        if found.state == Deployment.LIVE:
-            return None
-        if found.state not in Deployment.OVER:
-            return found
-    return None
-
-
-def _is_any_inactive(deployments: Sequence[Deployment]) -> bool:
-    """Return whether a deployment has succeeded once, but is not live any more."""
-    return any(found.state == Deployment.INACTIVE for found in deployments)
-
-
-def _is_newer(one: Deployment, other: Deployment, deployments: Sequence[Deployment]) -> bool:
-    """Return whether one deployment is newer than another, by the list with the newest first."""
-    return deployments.index(one) < deployments.index(other)
-
-
 def _describe(
     name: str,
     live: Deployment | None,
@@ -220,11 +161,10 @@ def _describe(
     return f"{served}. {state}."
 
 
-def _describe_others(job: Job, github: Deployments, deadline: float) -> str:
+def _describe_others(github: GitHub, deployments: Deployments) -> str:
     """Return which deployments there are, if the creator has none."""
-    by_creator = github.environments_by_creator(job, deadline=deadline)
     others = []
-    for creator, environments in sorted(by_creator.items()):
+    for creator, environments in sorted(deployments.others.items()):
         others.append(f"{creator} ({', '.join(sorted(environments))})")
     none = f"GitHub has no deployment by {github.creator}"
     if github.environment:
@@ -232,23 +172,6 @@ def _describe_others(job: Job, github: Deployments, deadline: float) -> str:
     if not others:
         return f"{none} yet. It has no others, either."
     return f"{none} yet. It has some by {'; '.join(others)}."
-
-
-def _announce_outage(
-    job: Job,
-    context: PlatformContext,
-    error: GitHubUnavailable,
-    deadline: float,
-    pause_seconds: float,
-) -> None:
-    budget = deadline - context.clock.monotonic()
-    context.events.retrying(
-        job,
-        GITHUB,
-        error.summary,
-        budget_seconds=budget,
-        pause_seconds=min(pause_seconds, budget),
-    )
 
 
 def _failed_error(own: Deployment, live: Deployment | None) -> NotDeployed:
@@ -264,18 +187,8 @@ def _failed_error(own: Deployment, live: Deployment | None) -> NotDeployed:
     )
 
 
-def _unreadable_error(error: GitHubUnavailable, timeout_seconds: float) -> NotDeployed:
-    after = format_clock(timeout_seconds)
-    return NotDeployed(
-        f"GitHub's deployments could not be read for {after}",
-        details=(f"Last error: {error.summary}.", *error.details),
-        cause=error.cause,
-        remedy=error.remedy,
-    )
-
-
 def _not_served_error(
-    github: Deployments,
+    github: GitHub,
     not_served: _NotServed,
     timeout_seconds: float,
 ) -> NotDeployed:

@@ -2,10 +2,10 @@
 
 import copy
 
-from ..api.admin_api import Unannounced
 from ..context import PlatformContext
 from ..inputs.settings import ExportSettings
 from ..job import Job
+from ..platform.sending import Unannounced
 from .commit import wait_for_commit
 
 
@@ -22,4 +22,4 @@ def start_site(
     if commit is not None and context.github is not None and job.deployed is None:
         github = copy.copy(context.github)  # another thread may be using it
         wait_for_commit(job, commit.commit_timeout_seconds, github, context)
-    return context.api.start_export(job, settings.start_options)
+    return context.platform.start_export(job, settings.start_options)

@@ -5,16 +5,16 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from ..api.room import StartHeld
 from ..bundle.deliver import Delivery, warn_of_failed_renewal
 from ..context import PlatformContext
 from ..errors import ActionError, Cancelled, NoRoom, NotDeployed, Unavailable, internal_error
 from ..inputs.settings import ExportSettings
 from ..job import MIN_LINK_SECONDS, Job
+from ..platform.room import StartHeld, room_failure
 from .collect import collect_site
 from .export import start_site
 from .runner import Runner
-from .start_queue import StartQueue, room_failure
+from .start_queue import StartQueue
 
 # how long a cancel waits for the response to a start request, which holds the job's id
 START_GRACE_SECONDS: Final = 0.5
@@ -38,7 +38,7 @@ class ExportRunner(Runner):
         self._deliveries = {
             job: site.delivery for job, site in zip(jobs, settings.sites, strict=True)
         }
-        self._queue = StartQueue(jobs, context.api.room, context.clock)
+        self._queue = StartQueue(jobs, context.platform.room, context.clock)
         self._max_workers = min(settings.max_parallel, len(jobs)) - 1  # beside this thread
         self._workers: list[threading.Thread] = []
         self._unrenewed: set[Job] = set()  # whose link may still be replaced at the end
@@ -64,15 +64,12 @@ class ExportRunner(Runner):
         """Ask the jobs to end. Return how many seconds they get."""
         super().stop()
         for job in self._jobs:
-            if self._is_start_unconfirmed(job):
+            if job.is_start_unconfirmed:
                 return START_GRACE_SECONDS
         return 0.0
 
     def _is_unfinished(self, job: Job) -> bool:
         return super()._is_unfinished(job) or self._is_expiring(job)
-
-    def _is_start_unconfirmed(self, job: Job) -> bool:
-        return self._context.api.is_start_unconfirmed(job)
 
     def _renew_links(self) -> None:
         """Renew each link once that expired while other jobs ran, or is about to expire.
@@ -153,7 +150,7 @@ class ExportRunner(Runner):
 
     def _start(self, job: Job) -> None:
         """Start a job, and announce it once its id is written: a log may block."""
-        api = self._context.api
+        api = self._context.platform
         # the first job's wait for the commit counts for all, unless it may be outdated
         may_be_outdated = job.room is not None or api.room.has_been_limited
         job.deployed = None if may_be_outdated else self._jobs[0].deployed
@@ -194,5 +191,5 @@ class ExportRunner(Runner):
             self._end(other, failure.with_details(*failure.details, not_started))
 
     def _end(self, job: Job, failure: ActionError | None) -> None:
-        self._context.api.room.end(job)
+        self._context.platform.room.end(job)
         super()._end(job, failure)

@@ -21,7 +21,7 @@ def poll_export(job: Job, settings: WaitSettings, context: PlatformContext) -> E
     """
 
     def read(deadline: float) -> ExportJob:
-        return context.api.read_export(job, deadline=deadline)
+        return context.platform.read_export(job, deadline=deadline)
 
     return _poll(job, settings, context, read)
 
@@ -33,7 +33,7 @@ def poll_agent_job(job: Job, settings: WaitSettings, context: PlatformContext) -
     """
 
     def read(deadline: float) -> AgentJob:
-        return context.api.read_agent_job(job, deadline=deadline)
+        return context.platform.read_agent_job(job, deadline=deadline)
 
     return _poll(job, settings, context, read)
 

@@ -57,16 +57,10 @@ class Runner(ABC):
         now = self._context.clock.monotonic()
         with self._ending:
             for job in self.unfinished:
-                # read before the job's id: a start records the id, and then clears the mark
-                is_start_unconfirmed = self._is_start_unconfirmed(job)
-                job.cancel(signal_name, now, is_start_unconfirmed=is_start_unconfirmed)
+                job.cancel(signal_name, now)
 
     def _is_unfinished(self, job: Job) -> bool:
         return job.ended_at is None
-
-    def _is_start_unconfirmed(self, _job: Job) -> bool:
-        """Return whether the platform may have processed a start that got no response."""
-        return False
 
     def _begin(self, job: Job) -> None:
         """Record and announce that the run begins to work on a job."""

@@ -7,11 +7,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..api.room import ANSWER_CHECK_SECONDS, Room
 from ..clock import Clock
-from ..errors import IN_FRONT, NO_STARTS, NoRoom, Rejected, Unavailable
+from ..errors import NoRoom
 from ..job import Job, RoomWait
-from ..text import format_clock
+from ..platform.room import ANSWER_CHECK_SECONDS, Room
 
 CHECK_SECONDS: Final = 10.0  # how often to look for jobs that were put back in the meantime
 
@@ -92,36 +91,3 @@ class StartQueue:
         now = self._clock.monotonic()
         due = [job for job in self._jobs if self._room.next_at(job) <= now]
         return sorted(due, key=self._limited.__contains__)
-
-
-def room_failure(job: Job, wait: RoomWait, now: float) -> Rejected | Unavailable:
-    """Return the failure of a job whose start was still refused at the end of `start-timeout`."""
-    refusal = wait.refusal
-    waited = f"It had waited for room for {format_clock(now - wait.since)}."
-    details = [*refusal.details, waited]
-    if refusal.status == NoRoom.LIMIT:
-        if refusal.asked_pause:
-            details.append(refusal.asked_pause)
-        advice = IN_FRONT if refusal.is_web_page else NO_STARTS
-        return Unavailable(
-            "the platform allows no more starts (429)",
-            details=tuple(details),
-            request_id=refusal.request_id,
-            **advice,
-        )
-    if refusal.running_job_id is not None:
-        details.append(f"Its job is {refusal.running_job_id}.")
-    cause = "It was started in the dashboard, or by another run, such as a cancelled one."
-    remedy = "Run the workflow again when that export has ended, or raise `start-timeout`."
-    if refusal.own_site is not None:
-        cause = f"This run exports the same deployment for {refusal.own_site}."
-        remedy = "Export each deployment once."
-    if job.how_to_collect_other:
-        remedy += f" {job.how_to_collect_other}"
-    return Rejected(
-        "another export of the site is still running (409)",
-        details=tuple(details),
-        cause=cause,
-        remedy=remedy,
-        request_id=refusal.request_id,
-    )

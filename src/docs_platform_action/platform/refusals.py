@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from ..errors import (
-    IN_FRONT,
-    WRONG_ADDRESS,
     ActionError,
     Advice,
     BadResponse,
@@ -19,6 +17,7 @@ from ..errors import (
 )
 from ..http.faults import format_status
 from ..http.reasons import reasons_in
+from .advice import IN_FRONT, WRONG_ADDRESS
 from .calls import Answer, ExportForm
 
 T = TypeVar("T")
@@ -62,7 +61,7 @@ def _refused_start(answer: Answer[T], form: ExportForm) -> ActionError:
     if answer.status == 401:
         is_general = form.is_refusal_about_all_sites
         kind = Unauthorized if is_general else UnauthorizedSite
-        return kind(_UNAUTHORIZED, details=answer.quotes)
+        return kind(_UNAUTHORIZED, details=answer.response.quotes)
     if answer.status == 403:
         return _forbidden_start(answer, form)
     if answer.status == 404:
@@ -72,7 +71,7 @@ def _refused_start(answer: Answer[T], form: ExportForm) -> ActionError:
 
 def _refused_request(answer: Answer[T]) -> ActionError:
     if answer.status == 401:
-        return Unauthorized(_UNAUTHORIZED, details=answer.quotes)
+        return Unauthorized(_UNAUTHORIZED, details=answer.response.quotes)
     if answer.status == 403:
         return _forbidden(answer)
     if answer.status == 404:
@@ -82,7 +81,7 @@ def _refused_request(answer: Answer[T]) -> ActionError:
 
 def _rejected(answer: Answer[T]) -> Rejected:
     summary = f"the platform rejected the request, {format_status(answer.status)}"
-    return Rejected(summary, details=answer.quotes)
+    return Rejected(summary, details=answer.response.quotes)
 
 
 def _redirected(answer: Answer[T]) -> BadResponse:
@@ -118,7 +117,7 @@ def _forbidden_start(answer: Answer[T], form: ExportForm) -> Forbidden:
     not_enabled = ", ".join(form.not_enabled)
     return kind(
         "the platform refused to start the export (403)",
-        details=answer.quotes,
+        details=answer.response.quotes,
         cause=f"One of these: {not_enabled}, the {_key_lacks('write')}",
         remedy="Check whether static export is enabled. A site behind a sign-in cannot be "
         f"exported. {kind.default_remedy}",
@@ -131,7 +130,7 @@ def _forbidden(answer: Answer[T]) -> Forbidden:
     else:
         cause = f"The {_key_lacks('write')} By domain, a link needs `write`."
     summary = f"this key is not allowed to {answer.call.action} (403)"
-    return Forbidden(summary, details=answer.quotes, cause=cause)
+    return Forbidden(summary, details=answer.response.quotes, cause=cause)
 
 
 def _key_lacks(scope: str) -> str:
@@ -145,7 +144,7 @@ def _unknown_site(answer: Answer[T], form: ExportForm) -> NotFound:
         remedy = f"{remedy} {form.remedy_if_other_form}."
     return NotFound(
         f"the platform does not know the {form.resource} (404)",
-        details=answer.quotes,
+        details=answer.response.quotes,
         cause=form.unknown_site["cause"],
         remedy=remedy,
     )
@@ -156,22 +155,21 @@ def _unknown_job(answer: Answer[T]) -> NotFound:
     form = answer.call.form
     if job.has_ended:
         summary = f"the completed export {job.job_id} was deleted (404)"
-        return NotFound(summary, details=answer.quotes, cause="", remedy="Export again.")
+        return NotFound(summary, details=answer.response.quotes, cause="", remedy="Export again.")
     if answer.is_api_known:
         return NotFound(
             f"the platform no longer knows the job {job.job_id} (404)",
-            details=answer.quotes,
+            details=answer.response.quotes,
             cause="The platform has deleted or lost it.",
             remedy="Check the dashboard. If the job is there, use "
             f"`{job.inputs_to_collect}`. If not, start another one.",
         )
-    resource = "job" if job.project_id is None else "job or the project"
-    summary = f"the platform does not know the {resource} (404)"
     if form is not None:
-        return NotFound(summary, details=answer.quotes, **form.unknown_job)
+        summary = f"the platform does not know the {form.job_names} (404)"
+        return NotFound(summary, details=answer.response.quotes, **form.unknown_job)
     return NotFound(
-        summary,
-        details=answer.quotes,
+        "the platform does not know the job or the project (404)",
+        details=answer.response.quotes,
         cause="`job-id` or `project-id` is wrong, or the platform has deleted the job.",
         remedy="Compare both with the dashboard.",
     )
@@ -223,7 +221,7 @@ def _missing_endpoint(answer: Answer[T]) -> ActionError:
     return _not_the_api(
         answer,
         _KINDS.get(answer.status, Rejected),
-        f"the server at {answer.client.base_url} has no such endpoint ({answer.status})",
+        f"the server at {answer.base_url} has no such endpoint ({answer.status})",
         cause="The address or its path prefix is wrong, or it is the dashboard's address.",
         remedy=remedy,
     )
@@ -265,10 +263,10 @@ def _not_the_api(
         otherwise = f"{remedy[:1].lower()}{remedy[1:]}"
         remedy = f"{form.remedy_if_other_form}. Otherwise, {otherwise}"
     not_json = f"The response is not the API's JSON ({answer.response.description})."
-    sent_to = f"The request went to {answer.client.base_url}{answer.call.request.url}."
+    sent_to = f"The request went to {answer.base_url}{answer.call.request.url}."
     return kind(
         summary,
-        details=answer.quotes or (not_json,),
+        details=answer.response.quotes or (not_json,),
         cause=cause,
         remedy=f"{remedy} {sent_to}",
     )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from ..addresses import is_bundle_url, is_web_address
-from ..errors import IN_FRONT, BadResponse
+from ..errors import BadResponse
 from ..http.fields import (
     MAX_TEXT_LENGTH,
     is_number,
@@ -16,6 +16,7 @@ from ..http.fields import (
 )
 from ..http.reasons import read_error
 from ..models import AgentJob, BundleLink, ExportJob, is_identifier
+from .advice import IN_FRONT
 
 
 def read_started(body: Mapping[str, object]) -> tuple[str, str | None]:

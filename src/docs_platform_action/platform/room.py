@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from ..clock import Clock
-from ..errors import NoRoom
+from ..errors import NoRoom, Rejected, Unavailable
 from ..job import ROOM, Job, RoomWait
+from ..text import format_clock
+from .advice import IN_FRONT, NO_STARTS
 
 FIRST_PAUSE_SECONDS: Final = 30.0
 MAX_PAUSE_SECONDS: Final = 300.0
@@ -167,3 +169,36 @@ def pause_seconds(refusals: int, asked_seconds: float) -> float:
         return asked_seconds
     usual = FIRST_PAUSE_SECONDS * 2.0 ** min(doublings, 10)
     return max(min(usual, MAX_PAUSE_SECONDS), asked_seconds)
+
+
+def room_failure(job: Job, wait: RoomWait, now: float) -> Rejected | Unavailable:
+    """Return the failure of a job whose start was still refused at the end of `start-timeout`."""
+    refusal = wait.refusal
+    waited = f"It had waited for room for {format_clock(now - wait.since)}."
+    details = [*refusal.details, waited]
+    if refusal.status == NoRoom.LIMIT:
+        if refusal.asked_pause:
+            details.append(refusal.asked_pause)
+        advice = IN_FRONT if refusal.is_web_page else NO_STARTS
+        return Unavailable(
+            "the platform allows no more starts (429)",
+            details=tuple(details),
+            request_id=refusal.request_id,
+            **advice,
+        )
+    if refusal.running_job_id is not None:
+        details.append(f"Its job is {refusal.running_job_id}.")
+    cause = "It was started in the dashboard, or by another run, such as a cancelled one."
+    remedy = "Run the workflow again when that export has ended, or raise `start-timeout`."
+    if refusal.own_site is not None:
+        cause = f"This run exports the same deployment for {refusal.own_site}."
+        remedy = "Export each deployment once."
+    if job.how_to_collect_other:
+        remedy += f" {job.how_to_collect_other}"
+    return Rejected(
+        "another export of the site is still running (409)",
+        details=tuple(details),
+        cause=cause,
+        remedy=remedy,
+        request_id=refusal.request_id,
+    )

@@ -1,4 +1,4 @@
-"""Calls of the API, their answers, and what differs between the two forms of its export API."""
+"""Calls of the API, their answers, and what a form of its export API says and asks."""
 
 import math
 import re
@@ -8,9 +8,8 @@ from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 from ..errors import Advice
-from ..http.api_client import ApiClient, ApiResponse
-from ..http.reasons import read_error
-from ..http.retry import TEMPORARY_STATUSES
+from ..http.attempts import TEMPORARY_STATUSES
+from ..http.json_response import JsonResponse
 from ..http.transport import Request, Timeouts
 from ..job import Job
 from ..models import BundleLink, ExportJob
@@ -46,24 +45,14 @@ class Answer(Generic[T]):
     """The response to a call."""
 
     call: Call[T]
-    response: ApiResponse
-    client: ApiClient
+    response: JsonResponse
+    base_url: str
     is_api_known: bool  # by an earlier success: then `base-url` is right
 
     @property
     def status(self) -> int:
         """The response's status."""
         return self.response.status
-
-    @property
-    def quotes(self) -> tuple[str, ...]:
-        """The reason that the API gave, in a sentence, if it gave one."""
-        return self.client.quote(read_error(self.response.body))
-
-    @property
-    def is_success(self) -> bool:
-        """Whether the status is a 2xx."""
-        return 200 <= self.status < 300
 
     @property
     def is_rejection(self) -> bool:
@@ -76,16 +65,15 @@ class Answer(Generic[T]):
         return self.is_rejection and self.status >= 400 and self.response.is_web_page
 
     @property
-    def maybe_processed(self) -> bool:
-        """Whether the platform may have processed the request, by all that the response says."""
+    def is_unprocessed(self) -> bool:
+        """Whether the platform says that it has not processed the request."""
         is_overloaded = self.status == 503 and self.response.retry_after_seconds is not None
-        was_refused = self.is_rejection or self.status == 429 or is_overloaded
-        return not was_refused
+        return self.is_rejection or self.status == 429 or is_overloaded
 
     @property
     def extra_version(self) -> str | None:
         """The version at the end of `base-url`, such as `/v1`, which the action adds itself."""
-        version = re.search(r"/v[0-9]+\Z", self.client.base_url)
+        version = re.search(r"/v[0-9]+\Z", self.base_url)
         return version[0] if version else None
 
 
@@ -98,6 +86,7 @@ class ExportForm(Protocol):
     not_enabled: Sequence[str]  # clauses: why a 403 to a start may be about the site
     is_refusal_about_all_sites: bool  # whether a 401 or 403 to a start counts as that
     unknown_site: Advice  # 404 to a start
+    job_names: str  # what a reading names
     unknown_job: Advice  # 404 to a reading, before any other response
 
     def start(self, job: Job, options: Mapping[str, object]) -> Request:

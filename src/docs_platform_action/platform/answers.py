@@ -5,20 +5,10 @@ import math
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
-from ..errors import (
-    ECHOED_KEY,
-    IN_FRONT,
-    NETWORK,
-    NOT_READY,
-    NOT_THE_API,
-    TOO_MANY,
-    ActionError,
-    Advice,
-    BadResponse,
-    NoRoom,
-)
+from ..errors import ActionError, Advice, BadResponse, NoRoom
+from ..http.attempts import TransientError
 from ..http.faults import format_status
-from ..http.retry import TransientError
+from .advice import ECHOED_KEY, IN_FRONT, NETWORK, NOT_READY, NOT_THE_API, TOO_MANY
 from .calls import Answer
 from .refusals import final_error, is_other_server, web_page_instead_of_api
 from .resources import read_job_id
@@ -44,13 +34,12 @@ def result_of(answer: Answer[T], now: float) -> T:
     """Return the result of a call.
 
     Raises the `ActionError` of a final response, `TransientError` for one to retry, and `NoRoom`
-    if there is no room for a start. Records in the request whether it is unknown what became of it.
+    if there is no room for a start.
     """
     retry_until = _retry_until(answer)
     is_temporary = retry_until > now
-    if answer.is_success and not is_temporary:
+    if answer.response.is_success and not is_temporary:
         return _read_result(answer)
-    answer.call.request.maybe_processed = answer.maybe_processed
     if _is_lack_of_room(answer):
         raise _no_room(answer)
     if not is_temporary:
@@ -75,7 +64,7 @@ def _retry_until(answer: Answer[T]) -> float:
         return math.inf if may_pass else -math.inf
     if answer.status in call.temporary_until:
         return call.temporary_until[answer.status]
-    is_final = answer.is_success or answer.is_rejection
+    is_final = answer.response.is_success or answer.is_rejection
     return -math.inf if is_final else math.inf
 
 
@@ -92,11 +81,11 @@ def _temporary_error(answer: Answer[T], retry_until: float) -> TransientError:
     return TransientError(
         message,
         status=answer.status,
-        maybe_processed=answer.maybe_processed,
+        is_unprocessed=answer.is_unprocessed,
         advice=advice,
         retry_after_seconds=response.retry_after_seconds or 0.0,
         retry_until=retry_until,
-        details=answer.quotes,
+        details=answer.response.quotes,
         final_error=error_if_it_lasts,
     )
 
@@ -117,7 +106,7 @@ def _no_room(answer: Answer[T]) -> NoRoom:
         running_job_id = _running_job_id(response.body)
     return NoRoom(
         status=answer.status,
-        details=answer.quotes,
+        details=answer.response.quotes,
         running_job_id=running_job_id,
         retry_after_seconds=response.retry_after_seconds or 0.0,
         is_web_page=response.is_web_page,
@@ -140,15 +129,12 @@ def _read_result(answer: Answer[T]) -> T:
     body = answer.response.body
     if not isinstance(body, dict):
         raise _not_an_object(answer)
-    field_with_key = answer.client.field_with_key(body)
-    if field_with_key is not None:
-        raise _echoed_key(answer, field_with_key)
+    if answer.response.field_with_key is not None:
+        raise _echoed_key(answer, answer.response.field_with_key)
     try:
-        result = call.read(body)
+        return call.read(body)
     except ValueError as error:
         raise _invalid_object(answer, body, str(error)) from error
-    call.request.maybe_processed = False  # it was, and the result is known
-    return result
 
 
 def _not_an_object(answer: Answer[T]) -> ActionError | TransientError:
@@ -163,7 +149,6 @@ def _not_an_object(answer: Answer[T]) -> ActionError | TransientError:
     return TransientError(
         _returned(answer, problem),
         advice=_advice_about_content(answer),
-        maybe_processed=True,
     )
 
 
