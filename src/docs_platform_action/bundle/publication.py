@@ -9,13 +9,14 @@ from ..context import Context
 from ..errors import InternalError, InvalidBundle
 from ..inputs.settings import OutputPath, PublicationSettings
 from ..job import UNPACK, Job
-from ..manifest import FileDigests, manifest_lines, site_sha256
+from ..models import FileDigests
 from ..ownership import Owners
+from ..site.comparison import changes_json, compare, describe
+from ..site.digests import Digests
+from ..site.manifest import manifest_lines, site_sha256
 from ..text import pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS
-from .comparison import changes_json, compare, describe
 from .decompression import decompressed
-from .digests import Digests
 from .file import BundleFile
 from .guards import check_pages, check_removed
 from .pipe import Pipe
