@@ -15,11 +15,11 @@ from docs_platform_action.bundle import archive as archives
 from docs_platform_action.bundle import decompression
 from docs_platform_action.bundle import tree as trees
 from docs_platform_action.bundle.archive import START_BYTES, ZIP_MAGICS, Entry
-from docs_platform_action.bundle.digests import Digests
 from docs_platform_action.bundle.tar import TarSource, tar_entries
 from docs_platform_action.bundle.zip import zip_entries
 from docs_platform_action.clock import Cancellation
-from docs_platform_action.manifest import FileDigests
+from docs_platform_action.models import FileDigests
+from docs_platform_action.site.digests import Digests
 from tests.folders import Tree, read_tree
 
 LIMITS: Final = {

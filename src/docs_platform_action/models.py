@@ -54,6 +54,14 @@ class Archive:
     sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class FileDigests:
+    """The SHA-256 of a file's content and, for a page that is not very large, of its text."""
+
+    content: bytes
+    text: bytes | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Changes:
     """What differs from the site that is published, by kind of change."""

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from docs_platform_action.errors import InvalidBundle
-from docs_platform_action.manifest import FileDigests, manifest_lines, read_manifest
+from docs_platform_action.models import FileDigests
+from docs_platform_action.site.manifest import manifest_lines, read_manifest
 from tests import corpus
 from tests.unpacking import unpacked
 

@@ -11,18 +11,17 @@ import yaml
 
 from docs import reference
 from docs.pages import markdown_pages
-from docs_platform_action.bundle.comparison import compare
 from docs_platform_action.errors import ActionError, Cancelled
 from docs_platform_action.github.deployments import read_deployment
 from docs_platform_action.inputs import settings as settings_module
 from docs_platform_action.inputs.settings import Mode
 from docs_platform_action.inputs.table import INPUTS, Input
 from docs_platform_action.job import Delivered, Job
-from docs_platform_action.manifest import FileDigests
-from docs_platform_action.models import AgentJob, Archive, BundleLink, ExportJob
+from docs_platform_action.models import AgentJob, Archive, BundleLink, ExportJob, FileDigests
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.signals import SIGNALS
+from docs_platform_action.site.comparison import compare
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "docs_platform_action"

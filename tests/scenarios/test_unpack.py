@@ -13,11 +13,11 @@ from typing import Any, Final
 import pytest
 
 from admin_api_simulator.site import build_archive, site_files
-from docs_platform_action import manifest
 from docs_platform_action.bundle import file as module
 from docs_platform_action.bundle.archive import CHUNK_BYTES
-from docs_platform_action.manifest import read_manifest
 from docs_platform_action.outputs import Outputs
+from docs_platform_action.site import manifest
+from docs_platform_action.site.manifest import read_manifest
 from tests.action import Action
 from tests.ended import Ended
 from tests.folders import read_tree

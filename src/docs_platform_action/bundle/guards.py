@@ -1,21 +1,50 @@
-"""Guards: what must not be published."""
+"""Guards: `min-pages` and `max-removed`, which decide what must not be published."""
 
 from typing import Final
 
 from ..errors import TooFewPages, TooManyRemoved
-from ..inputs.settings import MaxRemoved
+from ..inputs.settings import DeliverySettings, MaxRemoved
 from ..models import Changes
 from ..text import pluralize
 
 MAX_NAMED: Final = 5  # removed pages in an error
 
 
-def check_pages(html_files: int, min_pages: int, reported: int | None) -> None:
+def check_reported_pages(reported: int | None, settings: DeliverySettings) -> None:
+    """Raise `TooFewPages` if the API reported fewer pages than asked for, before the download.
+
+    If it reported no number, the pages of a site are counted later.
+    """
+    min_pages = settings.publication.min_pages
+    if min_pages is None:
+        return
+    if reported is None:
+        if settings.site_path is None:
+            raise _unknown_pages_error()
+        return
+    if reported < min_pages:
+        pages = pluralize(reported, "page")
+        raise TooFewPages(
+            f"the export has {pages}, fewer than `min-pages` ({min_pages:,})",
+            details=("Nothing was downloaded.",),
+        )
+
+
+def _unknown_pages_error() -> TooFewPages:
+    fact = "The API reported no valid `pageCount` for the completed job."
+    return TooFewPages(
+        "`min-pages` is set, but the number of pages is unknown",
+        details=(f"{fact} Nothing was downloaded.",),
+        remedy="Set `site-path`, so that `.html` files are counted, or remove `min-pages`.",
+    )
+
+
+def check_unpacked_pages(html_files: int, min_pages: int | None, reported: int | None) -> None:
     """Raise `TooFewPages` if a bundle has fewer pages than asked for.
 
     `reported` is the number of pages that the API reported, if any.
     """
-    if html_files >= min_pages:
+    if min_pages is None or html_files >= min_pages:
         return
     details = ["Nothing was published."]
     if reported is not None:
@@ -28,8 +57,10 @@ def check_pages(html_files: int, min_pages: int, reported: int | None) -> None:
     )
 
 
-def check_removed(changes: Changes, max_removed: MaxRemoved) -> None:
+def check_removed(changes: Changes, max_removed: MaxRemoved | None) -> None:
     """Raise `TooManyRemoved` if more pages are removed than allowed."""
+    if max_removed is None:
+        return
     removed = changes.pages[Changes.REMOVED]
     published = sum(changes.pages.values()) - changes.pages[Changes.ADDED]
     allowed = max_removed.of(published)

@@ -9,15 +9,16 @@ from ..context import Context
 from ..errors import InternalError, InvalidBundle
 from ..inputs.settings import OutputPath, PublicationSettings
 from ..job import UNPACK, Job
-from ..manifest import FileDigests, manifest_lines, site_sha256
+from ..models import Changes, FileDigests
 from ..ownership import Owners
+from ..site.comparison import changes_json, compare, describe
+from ..site.digests import Digests
+from ..site.manifest import manifest_lines, site_sha256
 from ..text import pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS
-from .comparison import changes_json, compare, describe
 from .decompression import decompressed
-from .digests import Digests
 from .file import BundleFile
-from .guards import check_pages, check_removed
+from .guards import check_removed, check_unpacked_pages
 from .pipe import Pipe
 from .staging import Staged
 from .stream import BundleStream
@@ -59,14 +60,16 @@ class Publication:
         with Staged(target, owner, InternalError, summary, is_folder=True) as site:
             tree = Tree(site.path, site.descriptor, self.context.clock.cancellation, owner, digests)
             self._unpack(stream, archive, site, tree)
-            if self.settings.min_pages is not None:
-                check_pages(tree.html_files, self.settings.min_pages, self.job.page_count)
-            if digests is not None:
-                self._compare_and_write_manifest(digests.files)
+            only_folder = tree.only_folder()
+
+            self._check(tree, digests)
+
+            manifest_path = self.settings.manifest_path
+            if manifest_path is not None and digests is not None:
+                self.write(manifest_path, "the manifest", manifest_lines(digests.files))
             if archive is not None:
                 self.publish_archive(archive)
             self.context.clock.cancellation.check()
-            only_folder = tree.only_folder()
             site.publish()
         self._record_site(target, tree.files)
         if only_folder is not None:
@@ -77,30 +80,6 @@ class Publication:
         if self.settings.manifest_path is None and self.settings.compare_with is None:
             return None
         return Digests(self.settings.compare_with or {})
-
-    def _record_site(self, target: OutputPath, files: int) -> None:
-        """Record that the site is published. Only then is its manifest of use."""
-        manifest = self.settings.manifest_path
-        self.job.delivered = replace(
-            self.job.delivered,
-            site_path=target.name,
-            site_files=files,
-            manifest_path=manifest.name if manifest is not None else None,
-        )
-        count = pluralize(files, "file")
-        self.context.events.noted(self.job, f"Unpacked {count} to {target.name}/")
-
-    def _warn_of_only_folder(self, target: OutputPath, folder: str) -> None:
-        fact = f"{self.job.title}: the site has no `index.html` at its top"
-        condition = f"If `{folder}/` is not part of your site's addresses"
-        inner = f"{target.name}/{folder}"
-        step = "A step that deletes what is no longer there, such as `aws s3 sync --delete`"
-        lines = [
-            f"{fact}, but one in its only folder, `{folder}/`.",
-            f"{condition}, publish `{inner}` in place of `{target.name}`.",
-            f"{step}, would otherwise delete the site.",
-        ]
-        self.context.events.warning(self.job, lines)
 
     def _unpack(
         self,
@@ -161,23 +140,25 @@ class Publication:
             pipe.wait()
         self.end_download(stream)
 
-    def _compare_and_write_manifest(self, files: Mapping[bytes, FileDigests]) -> None:
-        """Compare the site with the published one, and write its manifest.
+    def _check(self, tree: Tree, digests: Digests | None) -> None:
+        """Compare the unpacked site with what is asked for, and with the published site.
 
         The changes are written even if a guard then holds back the site: they show why.
-        Raises `TooManyRemoved`.
+        Raises `TooFewPages` and `TooManyRemoved`.
         """
-        digest = site_sha256(manifest_lines(files))
+        check_unpacked_pages(tree.html_files, self.settings.min_pages, self.job.page_count)
+        if digests is None:
+            return
+        digest = site_sha256(manifest_lines(digests.files))
         self.job.delivered = replace(self.job.delivered, site_sha256=digest)
         if self.settings.compare_with is not None:
-            self._compare(self.settings.compare_with, files)
-        if self.settings.manifest_path is not None:
-            self.write(self.settings.manifest_path, "the manifest", manifest_lines(files))
+            changes = self._compare(self.settings.compare_with, digests.files)
+            check_removed(changes, self.settings.max_removed)
 
     def _compare(
         self, published: Mapping[bytes, FileDigests], files: Mapping[bytes, FileDigests]
-    ) -> None:
-        """Record and write what changes. Raises `TooManyRemoved`."""
+    ) -> Changes:
+        """Return, record and write what changes."""
         changes, paths = compare(published, files)
         target = self.settings.changes_path
         if target is not None:
@@ -189,8 +170,31 @@ class Publication:
         )
         for line in describe(changes):
             self.context.events.noted(self.job, line)
-        if self.settings.max_removed is not None:
-            check_removed(changes, self.settings.max_removed)
+        return changes
+
+    def _record_site(self, target: OutputPath, files: int) -> None:
+        """Record that the site is published. Only then is its manifest of use."""
+        manifest = self.settings.manifest_path
+        self.job.delivered = replace(
+            self.job.delivered,
+            site_path=target.name,
+            site_files=files,
+            manifest_path=manifest.name if manifest is not None else None,
+        )
+        count = pluralize(files, "file")
+        self.context.events.noted(self.job, f"Unpacked {count} to {target.name}/")
+
+    def _warn_of_only_folder(self, target: OutputPath, folder: str) -> None:
+        fact = f"{self.job.title}: the site has no `index.html` at its top"
+        condition = f"If `{folder}/` is not part of your site's addresses"
+        inner = f"{target.name}/{folder}"
+        step = "A step that deletes what is no longer there, such as `aws s3 sync --delete`"
+        lines = [
+            f"{fact}, but one in its only folder, `{folder}/`.",
+            f"{condition}, publish `{inner}` in place of `{target.name}`.",
+            f"{step}, would otherwise delete the site.",
+        ]
+        self.context.events.warning(self.job, lines)
 
     def write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:
         """Write a file in one step. `what` names it in the error."""

@@ -7,19 +7,14 @@ import hashlib
 import io
 import itertools
 import re
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
 from ..context import PlatformContext
 from ..errors import DownloadFailed
-from ..http.attempts import (
-    TEMPORARY_STATUSES,
-    Retry,
-    TransientError,
-    backoff_pauses,
-    read_retry_after,
-)
+from ..http.attempts import TEMPORARY_STATUSES, Attempts, TransientError
 from ..http.client import Response
 from ..http.faults import NetworkError
 from ..http.headers import read_retry_after, request_id_of
@@ -36,6 +31,7 @@ from .faults import (
     STORAGE_UNAVAILABLE,
     STORAGE_UNREACHABLE,
 )
+from .link import replace_link
 from .staging import Staged
 from .storage import address_of, error_text, request_bundle, validator_of
 
@@ -94,16 +90,19 @@ class BundleStream(io.RawIOBase):
         self._sha256 = hashlib.sha256()
         self._identity: _Identity | None = None  # `None` if the download cannot be resumed
         self._connection = ExitStack()
-        self._response: Response | None = None  # the current one
+        self._pieces = self._receive()
         self._unread = memoryview(b"")  # of the last piece
         self._needs_link = False
         self._next_progress_at = MIN_PROGRESS_BYTES
-        self._reset_retries()
+        self._attempts = Attempts(
+            context.clock,
+            tolerance_seconds=context.platform.outage_tolerance_seconds,
+        )
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
         """Return between one and `size` bytes; none only at the end."""
         if not self._unread:
-            self._unread = memoryview(self._next_piece())
+            self._unread = memoryview(next(self._pieces, b""))
         chunk = bytes(self._unread[:size])
         self._unread = self._unread[size:]
         return chunk
@@ -114,7 +113,7 @@ class BundleStream(io.RawIOBase):
         They are read again later. To be called before any `read`: the first piece has them.
         """
         if not self.received:
-            self._unread = memoryview(self._next_piece())
+            self._unread = memoryview(next(self._pieces, b""))
         return bytes(self._unread[:START_BYTES])
 
     def drain(self) -> Archive:
@@ -126,29 +125,41 @@ class BundleStream(io.RawIOBase):
 
     def close(self) -> None:
         """Close the connection."""
-        self._disconnect()
+        self._connection.close()
         super().close()
 
-    def _next_piece(self) -> bytes:
-        """Return the next bytes, after as many attempts as it takes; none only at the end."""
-        while self.size is None or self.received < self.size:
+    @property
+    def _is_complete(self) -> bool:
+        return self.size is not None and self.received >= self.size
+
+    def _receive(self) -> Iterator[bytes]:
+        """Yield the bundle piece by piece, in as many attempts as it takes."""
+        while not self._is_complete:
+            self._attempts.wait()
             try:
-                response = self._response or self._connect()
-                return self._receive(response)
+                response = self._connect()
+                yield from self._pieces_of(response)
             except NetworkError as error:
                 failure = self._transient_error(error)
             except TransientError as error:
                 failure = error
-            self._disconnect()
-            self._record_failure(failure)
-            self._context.clock.sleep(self._retry.begins_at() - self._context.clock.monotonic())
-        return b""
+            else:
+                return
+            self._connection.close()
+            self._announce_failure(failure)
 
-    def _receive(self, response: Response) -> bytes:
-        """Return the next piece of the response, an empty one at the end of the bundle."""
-        piece = next(response.pieces, b"")
-        self._context.clock.cancellation.check()
-        self._check_length(piece)
+    def _pieces_of(self, response: Response) -> Iterator[bytes]:
+        """Yield the pieces of a response, up to the end of the bundle."""
+        while not self._is_complete:
+            piece = next(response.pieces, b"")
+            self._context.clock.cancellation.check()
+            self._check_length(piece)
+            if not piece:
+                return
+            self._record(piece, response)
+            yield piece
+
+    def _record(self, piece: bytes, response: Response) -> None:
         self.received += len(piece)
         self._sha256.update(piece)
         if self._archive is not None:
@@ -158,7 +169,6 @@ class BundleStream(io.RawIOBase):
             response.exchange.remaining_seconds = SLOW_SECONDS
             self._record_progress()
         self._events.download_progressed(self._job, self.received, self.size)
-        return piece
 
     def _check_length(self, piece: bytes) -> None:
         """Check that the bundle does not end too early, or continue beyond its size."""
@@ -179,8 +189,9 @@ class BundleStream(io.RawIOBase):
         url = self._current_url()
         link = address_of(url)
         headers = self._range_headers(link)
-        within_seconds = self._retry.attempt_seconds(self._context.clock.monotonic())
-        attempt = request_bundle(url, headers, self._context, within_seconds=within_seconds)
+        attempt = request_bundle(
+            url, headers, self._context, within_seconds=self._attempts.seconds
+        )
         response, address = self._connection.enter_context(attempt)
         self._events.storage_responded(
             self._job,
@@ -198,16 +209,13 @@ class BundleStream(io.RawIOBase):
             self._needs_link = response.status in _LINK_REFUSED
             raise self._error_of(response)
         response.exchange.remaining_seconds = SLOW_SECONDS
-        self._response = response
         return response
 
     def _current_url(self) -> str:
         """Return the job's link, or a new one if the storage has rejected it."""
         link = self._job.link
         if link is None or self._needs_link:
-            link = self._context.platform.make_link(self._job)
-            self._job.link = link
-            self._events.link_made(self._job, link)
+            link = replace_link(self._job, self._context)
             self._needs_link = False
         return link.url
 
@@ -307,48 +315,33 @@ class BundleStream(io.RawIOBase):
             return f", after {received}"
         return f", after {received} of {format_bytes(self.size)}"
 
-    def _disconnect(self) -> None:
-        self._response = None
-        self._connection.close()
-
-    def _reset_retries(self) -> None:
-        self._progressed_at = self._context.clock.monotonic()
-        self._pauses = backoff_pauses()
-        self._retry = Retry(
-            tolerance_seconds=self._context.platform.outage_tolerance_seconds,
-            next_attempt_at=self._progressed_at,
-        )
-
-    def _record_failure(self, error: TransientError) -> None:
-        """Schedule the next attempt. Raises `DownloadFailed` if there is none."""
-        now = self._context.clock.monotonic()
-        is_first = self._retry.error is None
-        pause_seconds = next(self._pauses)
-        try:
-            self._retry = self._retry.increment(error, now, pause_seconds=pause_seconds)
-        except TransientError:
-            outage = format_seconds(now - self._progressed_at)
+    def _announce_failure(self, error: TransientError) -> None:
+        """Announce the first pause of an outage. Raises `DownloadFailed` after the last attempt."""
+        outage_seconds = self._attempts.outage_seconds
+        pause = self._attempts.failed(error)
+        if pause is None:
+            outage = format_seconds(outage_seconds)
             raise DownloadFailed(
                 INCOMPLETE,
                 details=(f"No successful response for {outage}. Last error: {error.message}.",),
                 request_id=error.request_id,
                 **error.advice,
             ) from error
-        if is_first:
+        if pause.begins_outage:
             self._events.retrying(
                 self._job,
                 STORAGE,
                 error.message,
-                budget_seconds=self._retry.last_attempt_at - now,
-                pause_seconds=self._retry.begins_at() - now,
+                budget_seconds=pause.budget_seconds,
+                pause_seconds=pause.seconds,
             )
 
     def _record_progress(self) -> None:
         """End the outage, if there is one. The next one has the whole tolerance again."""
-        if self._retry.error is not None:
-            after_seconds = self._context.clock.monotonic() - self._progressed_at
+        if self._attempts.is_in_outage:
+            after_seconds = self._attempts.outage_seconds
             self._events.recovered(self._job, STORAGE, after_seconds=after_seconds)
-        self._reset_retries()
+        self._attempts.reset()
 
 
 def _identity_of(response: Response, link: str, address: str) -> _Identity | None:

@@ -15,6 +15,8 @@ from typing import Final
 from ..clock import Cancellation
 from ..errors import InvalidBundle
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
+from ..site.digests import Digests
+from ..site.page import is_page
 from ..text import UNUSABLE, format_bytes, quoted
 from .archive import (
     FOLDER,
@@ -26,7 +28,6 @@ from .archive import (
     check_entries,
     chunks_of,
 )
-from .digests import Digests
 from .faults import DiskTooSmall, too_large, unsafe
 from .staging import write_all
 
@@ -280,7 +281,7 @@ class Tree:
 
     def _count(self, path: str, change: int) -> None:
         self.files += change
-        if path.lower().endswith(".html"):
+        if is_page(path.encode()):
             self.html_files += change
 
     def _chown(self, path: str) -> None:

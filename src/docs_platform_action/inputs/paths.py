@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ..errors import system_reason
-from ..manifest import MAX_BYTES, FileDigests, read_manifest
+from ..models import FileDigests
+from ..site.manifest import MAX_BYTES, read_manifest
 from ..text import format_bytes, join_errors, quoted
 from .settings import OutputPath
 

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ..manifest import FileDigests
+from ..models import FileDigests
 from . import table
 from .checks import (
     check_commit,

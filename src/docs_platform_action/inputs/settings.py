@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from ..manifest import FileDigests
+from ..models import FileDigests
 
 
 class Mode(StrEnum):

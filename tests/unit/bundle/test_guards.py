@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from docs_platform_action.bundle.guards import check_pages, check_removed
+from docs_platform_action.bundle.guards import check_removed, check_unpacked_pages
 from docs_platform_action.errors import TooFewPages, TooManyRemoved
 from docs_platform_action.inputs.settings import MaxRemoved
 from docs_platform_action.models import Changes
@@ -40,7 +40,7 @@ def pages(count: int) -> list[str]:
 @pytest.mark.parametrize(("html_files", "fails"), [(9, True), (10, False), (11, False)])
 def test_fewer_pages_than_asked_for_are_refused(html_files: int, fails: bool) -> None:
     with pytest.raises(TooFewPages) if fails else nullcontext():
-        check_pages(html_files, min_pages=10, reported=None)
+        check_unpacked_pages(html_files, min_pages=10, reported=None)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from docs_platform_action.inputs.paths import (
     writable,
 )
 from docs_platform_action.inputs.settings import OutputPath
-from docs_platform_action.manifest import FileDigests
+from docs_platform_action.models import FileDigests
 
 AUTHORITY: Final = trustme.CA().cert_pem.bytes()
 ROOTS: Final = [Path(), Path("../temporary")]  # relative to the workspace

@@ -26,7 +26,7 @@ from docs_platform_action.inputs.settings import (
     WaitSettings,
 )
 from docs_platform_action.inputs.table import COMPARE_WITH, DEFAULTS, TARGETS, Input
-from docs_platform_action.manifest import FileDigests
+from docs_platform_action.models import FileDigests
 from tests.keys import ADMIN_KEY
 
 EXPORT: Final = {

@@ -13,7 +13,6 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from docs_platform_action.bundle.comparison import compare
 from docs_platform_action.errors import (
     ActionError,
     Cancelled,
@@ -34,10 +33,10 @@ from docs_platform_action.job import (
     Phase,
     RoomWait,
 )
-from docs_platform_action.manifest import FileDigests
-from docs_platform_action.models import Archive, BundleLink, Deployment, ExportJob
+from docs_platform_action.models import Archive, BundleLink, Deployment, ExportJob, FileDigests
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, Summary, write_summary
+from docs_platform_action.site.comparison import compare
 from tests.commands import commands_in
 from tests.gfm import alerts, diagrams, page_of, tables, text_of
 from tests.unit.report.test_console import Log

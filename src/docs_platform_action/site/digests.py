@@ -3,8 +3,8 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..manifest import MAX_PAGE_BYTES, FileDigests, is_page, text_digest
-from .archive import Chunk
+from ..models import FileDigests
+from .page import MAX_PAGE_BYTES, is_page, text_digest
 
 
 class Digests:
@@ -14,11 +14,13 @@ class Digests:
         self.files: dict[bytes, FileDigests] = {}
         self._published = published
 
-    def record(self, path: bytes, content: Iterable[Chunk]) -> Iterator[Chunk]:
+    def record(
+        self, path: bytes, content: Iterable[bytes | memoryview]
+    ) -> Iterator[bytes | memoryview]:
         """Yield a file's content, and record its digests at the end."""
         sha256 = hashlib.sha256()
         keeps_page = is_page(path)  # until it turns out to be very large
-        page: list[Chunk] = []
+        page: list[bytes | memoryview] = []
         size = 0
         for chunk in content:
             sha256.update(chunk)
@@ -32,7 +34,9 @@ class Digests:
         else:
             self.files[path] = FileDigests(sha256.digest(), None)
 
-    def _digests_of_page(self, path: bytes, digest: bytes, page: list[Chunk]) -> FileDigests:
+    def _digests_of_page(
+        self, path: bytes, digest: bytes, page: Iterable[bytes | memoryview]
+    ) -> FileDigests:
         published = self._published.get(path)
         if published is not None and published.text is not None and published.content == digest:
             # extracting the text takes much longer than reading the page

@@ -7,15 +7,15 @@ import hashlib
 import re
 from binascii import hexlify, unhexlify
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from .errors import InvalidBundle
-from .text import UNUSABLE, format_bytes
+from ..errors import InvalidBundle
+from ..models import FileDigests
+from ..text import UNUSABLE, format_bytes
+from .page import is_page
 
 MAX_FILES: Final = 250_000
 MAX_BYTES: Final = 128 * 1024**2
-MAX_PAGE_BYTES: Final = 8 * 1024**2  # of a page whose text has a digest
 
 _HEADER: Final = re.compile(rb"# ([1-9][0-9]{0,5}) files\n")
 _ENTRY: Final = re.compile(rb"([0-9a-f]{64})  (.{1,1024})\n(?:# text ([0-9a-f]{64})\n)?")
@@ -25,54 +25,6 @@ _UNSAFE: Final = re.compile(rb"(?:\A|/)\.{0,2}(?:/|\Z)|\\")
 # `sha256sum` takes this name for the standard input, so a manifest has another name for the file
 _STANDARD_INPUT: Final = b"-"
 _FILE_NAMED_LIKE_IT: Final = b"./-"
-
-# Closing tags are first, because half of all tags are closing tags. No match gives back what it
-# has read, so the time is always linear.
-_HIDDEN: Final = re.compile(
-    rb"""
-      </[^>]*+>?  # a closing tag
-
-    | <!--(?: -?>  # an empty comment
-          | [^-]*+ (?: -(?!-!?>) [^-]*+ )*+ (?: --!?> )?  # or a comment up to its end
-      )
-
-    | <(script|style|template|noscript)(?=[\s/>])  # an element whose content is not shown
-      [^<]*+ (?: <(?!/\1[\s/>]) [^<]*+ )*+  # up to its own closing tag
-      (?: <[^>]*+>? )?
-
-    | <[a-z!?][^>=]*+  # any other tag
-      (?: =\s*+ (?: "[^"]*+"? | '[^']*+'? )? [^>=]*+ )*+  # whose attributes may contain `>`
-      >?
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_WHITE_SPACE: Final = bytes.maketrans(b"\t\n\v\f\r", b"     ")
-_SPACES: Final = re.compile(rb"  +")
-
-
-@dataclass(frozen=True, slots=True)
-class FileDigests:
-    """The SHA-256 of a file's content and, for a page that is not very large, of its text."""
-
-    content: bytes
-    text: bytes | None
-
-
-def is_page(path: bytes) -> bool:
-    """Return whether a file is a page of the site."""
-    return path.lower().endswith(b".html")
-
-
-def text_digest(page: bytes) -> bytes:
-    """Return the digest of what a reader sees of a page.
-
-    Comments, tags, repeated spaces, and the elements `script`, `style`, `template` and `noscript`
-    are left out.
-    """
-    text = _HIDDEN.sub(b"", page).translate(_WHITE_SPACE)
-    if b"  " in text:
-        text = _SPACES.sub(b" ", text)
-    return hashlib.sha256(text).digest()
 
 
 def manifest_lines(files: Mapping[bytes, FileDigests]) -> Iterator[bytes]:

@@ -6,9 +6,8 @@ from typing import Final
 
 import pytest
 
-from docs_platform_action.bundle.comparison import MAX_LISTED, changes_json, compare, describe
-from docs_platform_action.manifest import FileDigests
-from docs_platform_action.models import Changes
+from docs_platform_action.models import Changes, FileDigests
+from docs_platform_action.site.comparison import MAX_LISTED, changes_json, compare, describe
 
 
 def digests(content: int, text: int | None = None) -> FileDigests:

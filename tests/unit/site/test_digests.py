@@ -7,9 +7,10 @@ from typing import Final
 
 import pytest
 
-from docs_platform_action.bundle import digests as module
-from docs_platform_action.bundle.digests import Digests
-from docs_platform_action.manifest import FileDigests, text_digest
+from docs_platform_action.models import FileDigests
+from docs_platform_action.site import digests as module
+from docs_platform_action.site.digests import Digests
+from docs_platform_action.site.page import text_digest
 from tests.archives import entry, tar_of
 from tests.unpacking import unpacked
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ..manifest import FileDigests, is_page
-from ..models import Changes
+from ..models import Changes, FileDigests
+from .page import is_page
 
 MAX_LISTED: Final = 50  # pages of a kind in the summary
 
