@@ -1,61 +1,107 @@
 """Delivers a bundle as the settings ask: the archive, the site and the Helm values."""
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from ..context import Context, PlatformContext
-from ..errors import ActionError, Cancelled, DownloadFailed, InvalidBundle, Unavailable
+from ..errors import ActionError, Cancelled, DownloadFailed, InvalidBundle
 from ..inputs.settings import DeliverySettings, OutputPath, UnpackSettings
-from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, VERIFICATION, Job
-from ..models import BundleLink
-from ..text import as_sentence, format_bytes, format_digest, format_seconds
+from ..job import BUNDLE, DOWNLOAD, UNPACK, VERIFICATION, Job
+from ..text import format_bytes, format_digest
 from .faults import UNUSABLE_FILE, DiskTooSmall
 from .file import BundleFile, open_archive
+from .guards import has_guards
+from .link import is_expiring, renew_link
 from .publication import Publication
 from .staging import Staged
 from .stream import BundleStream, ResumeError
+from .values_file import write_values_file
 
 MAX_RESTARTS: Final = 2  # of a delivery whose download cannot be resumed
 
 
-def warn_of_failed_renewal(job: Job, context: Context, error: ActionError) -> None:
-    """Warn that a job's link expires soon, and could not be replaced."""
-    remedy = error.remedy
-    if isinstance(error, Unavailable):
-        remedy = f"A later run with `{job.inputs_to_collect}` makes a new one."
-    lines = [
-        *_lines_about_expiry(job, context),
-        as_sentence(f"It could not be replaced: {error.summary}"),
-        *error.details,
-        remedy,
-    ]
-    context.events.warning(job, lines)
+def deliver(job: Job, settings: DeliverySettings, context: PlatformContext) -> None:
+    """Deliver the bundle of a job that has a link.
+
+    Raises `ActionError` and `Cancelled`; what was delivered before it is kept.
+    """
+    publication = Publication(job, settings.publication, context)
+    try:
+        if settings.bundle_path is not None or settings.site_path is not None:
+            _deliver_files(settings, publication, context)
+        if is_expiring(job, context):
+            job.start_phase(BUNDLE, context.clock.monotonic())
+            renew_link(job, settings, context)
+        write_values_file(job, settings, publication.owners, context)
+    finally:
+        _warn_of_chown_error(publication)
 
 
-def _warn_of_short_link(job: Job, context: Context) -> None:
-    """Warn that a job's link expires soon, although it is new."""
-    not_needed = "Steps that use the files of `bundle-path` or `site-path` need no link."
-    lines = [
-        *_lines_about_expiry(job, context),
-        f"A new link is not valid for longer. {not_needed}",
-    ]
-    context.events.warning(job, lines)
+def _deliver_files(
+    settings: DeliverySettings,
+    publication: Publication,
+    context: PlatformContext,
+) -> None:
+    """Download the bundle and publish it, from the first byte again if need be."""
+    for _ in range(MAX_RESTARTS):
+        try:
+            _download(settings, publication, context)
+        except ResumeError as error:
+            context.events.download_restarted(publication.job, error.reason)
+        else:
+            return
+    _download(settings, publication, context)
 
 
-def _lines_about_expiry(job: Job, context: Context) -> list[str]:
-    now = context.clock.now()
-    return [
-        f"{job.title}: the bundle link {_expiry(job, context)}.",
-        f"This runner's clock says {now:%Y-%m-%d %H:%M:%S} UTC.",
-    ]
+def _download(
+    settings: DeliverySettings,
+    publication: Publication,
+    context: PlatformContext,
+) -> None:
+    job = publication.job
+    job.start_phase(DOWNLOAD, context.clock.monotonic())
+    with (
+        _staged_archive(settings.bundle_path, publication) as archive,
+        BundleStream(job, context, archive) as stream,
+    ):
+        stream.peek()
+        if archive is not None:
+            archive.check_space(stream.size or 0)
+        try:
+            if settings.site_path is not None:
+                publication.publish_site(settings.site_path, stream, archive)
+            elif archive is not None:
+                publication.publish_only_archive(stream, archive)
+        except InvalidBundle as error:
+            if archive is not None and _is_kept_after(error, settings):
+                _keep_refused_archive(stream, archive, publication)
+            raise
 
 
-def _expiry(job: Job, context: Context) -> str:
-    remaining = job.link_seconds(context.clock.now())
-    if remaining <= 0:
-        return "has expired"
-    return f"expires in {format_seconds(remaining)}"
+def _staged_archive(
+    target: OutputPath | None,
+    publication: Publication,
+) -> AbstractContextManager[Staged | None]:
+    if target is None:
+        return nullcontext()
+    owner = publication.owners.of(target.root)
+    return Staged(target, owner, DownloadFailed, "the bundle cannot be saved")
+
+
+def _is_kept_after(error: InvalidBundle, settings: DeliverySettings) -> bool:
+    """Return whether the archive is published to be inspected, although the site is not."""
+    return not isinstance(error, DiskTooSmall) and not has_guards(settings.publication)
+
+
+def _keep_refused_archive(stream: BundleStream, archive: Staged, publication: Publication) -> None:
+    """Publish an archive to be inspected, if it can be downloaded. Raises `Cancelled`."""
+    try:
+        publication.publish_only_archive(stream, archive)
+    except Cancelled:
+        raise
+    except ActionError:
+        return  # why the archive was refused is reported, and not this
 
 
 def deliver_file(job: Job, settings: UnpackSettings, context: Context) -> None:
@@ -94,120 +140,6 @@ def _publish_verified(publication: Publication, target: OutputPath, file: Bundle
             error.cause = UNUSABLE_FILE["cause"]
             error.remedy = UNUSABLE_FILE["remedy"]
         raise
-
-
-@dataclass
-class Delivery:
-    """The delivery of the bundle of a job that has a link."""
-
-    job: Job
-    settings: DeliverySettings
-    context: PlatformContext
-    publication: Publication = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.publication = Publication(self.job, self.settings.publication, self.context)
-
-    def deliver(self) -> None:
-        """Deliver everything. Raises `ActionError`; what was delivered before it is kept."""
-        try:
-            if self.settings.bundle_path is not None or self.settings.site_path is not None:
-                self._deliver_files()
-            if self.job.link_seconds(self.context.clock.now()) < MIN_LINK_SECONDS:
-                self.job.start_phase(BUNDLE, self.context.clock.monotonic())
-                self.renew_link()
-            if self.settings.values_file is not None and self.job.link is not None:
-                self._write_values(self.settings.values_file, self.job.link)
-        finally:
-            _warn_of_chown_error(self.publication)
-
-    def _deliver_files(self) -> None:
-        for _ in range(MAX_RESTARTS):
-            try:
-                self._download()
-            except ResumeError as error:
-                self.context.events.download_restarted(self.job, error.reason)
-            else:
-                return
-        self._download()
-
-    def _download(self) -> None:
-        self.job.start_phase(DOWNLOAD, self.context.clock.monotonic())
-        with (
-            self._staged_archive() as archive,
-            BundleStream(self.job, self.context, archive) as stream,
-        ):
-            stream.peek()
-            if archive is not None:
-                archive.check_space(stream.size or 0)
-            try:
-                if self.settings.site_path is not None:
-                    self.publication.publish_site(self.settings.site_path, stream, archive)
-                elif archive is not None:
-                    self._publish_archive(stream, archive)
-            except InvalidBundle as error:
-                if archive is not None and self._keeps_archive_after(error):
-                    self._keep_refused_archive(stream, archive)
-                raise
-
-    def _staged_archive(self) -> AbstractContextManager[Staged | None]:
-        target = self.settings.bundle_path
-        if target is None:
-            return nullcontext()
-        owner = self.publication.owners.of(target.root)
-        return Staged(target, owner, DownloadFailed, "the bundle cannot be saved")
-
-    def _publish_archive(self, stream: BundleStream, archive: Staged) -> None:
-        self.publication.end_download(stream)
-        self.publication.publish_archive(archive)
-
-    def _keep_refused_archive(self, stream: BundleStream, archive: Staged) -> None:
-        """Publish an archive to be inspected, if it can be downloaded. Raises `Cancelled`."""
-        try:
-            self._publish_archive(stream, archive)
-        except Cancelled:
-            raise
-        except ActionError:
-            return  # why the archive was refused is reported, and not this
-
-    def _keeps_archive_after(self, error: InvalidBundle) -> bool:
-        """Return whether the archive is published to be inspected, although the site is not."""
-        return not isinstance(error, DiskTooSmall) and not self.publication.has_guards
-
-    def renew_link(self) -> bool:
-        """Replace the link, also in the values file, and return whether that succeeded.
-
-        Raises `Cancelled`.
-        """
-        job = self.job
-        events = self.context.events
-        old_link = job.link
-        events.noted(job, f"The bundle link {_expiry(job, self.context)}. Making a new link.")
-        try:
-            job.link = self.context.platform.make_link(job)
-            events.link_made(job, job.link)
-            if job.delivered.values_file is not None and self.settings.values_file is not None:
-                self._write_values(self.settings.values_file, job.link)
-        except Cancelled:
-            raise
-        except ActionError as error:
-            job.link = old_link
-            warn_of_failed_renewal(job, self.context, error)
-            return False
-        job.has_short_link = job.link_seconds(self.context.clock.now()) < MIN_LINK_SECONDS
-        if job.has_short_link:
-            _warn_of_short_link(job, self.context)
-        return True
-
-    def _write_values(self, target: OutputPath, link: BundleLink) -> None:
-        # imports a YAML library, which most runs do not need
-        from .helm_values import values_text
-
-        now = self.context.clock.now()
-        text = values_text(self.job, link, self.settings.export_version, now)
-        self.publication.write(target, "the Helm values file", [text.encode()])
-        self.job.delivered = replace(self.job.delivered, values_file=target.name)
-        self.context.events.noted(self.job, f"Wrote the Helm values file {target.name}")
 
 
 def _warn_of_chown_error(publication: Publication) -> None:

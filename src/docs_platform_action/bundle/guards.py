@@ -3,11 +3,16 @@
 from typing import Final
 
 from ..errors import TooFewPages, TooManyRemoved
-from ..inputs.settings import DeliverySettings, MaxRemoved
+from ..inputs.settings import DeliverySettings, MaxRemoved, PublicationSettings
 from ..models import Changes
 from ..text import pluralize
 
 MAX_NAMED: Final = 5  # removed pages in an error
+
+
+def has_guards(settings: PublicationSettings) -> bool:
+    """Return whether a guard may hold back what is published, the archive included."""
+    return settings.min_pages is not None or settings.compare_with is not None
 
 
 def check_reported_pages(reported: int | None, settings: DeliverySettings) -> None:

@@ -20,7 +20,7 @@ from .decompression import decompressed
 from .file import BundleFile
 from .guards import check_removed, check_unpacked_pages
 from .pipe import Pipe
-from .staging import Staged
+from .staging import Staged, write_file
 from .stream import BundleStream
 from .tar import TarSource, tar_entries
 from .tree import Tree
@@ -38,11 +38,6 @@ class Publication:
     settings: PublicationSettings
     context: Context
     owners: Owners = field(default_factory=Owners)
-
-    @property
-    def has_guards(self) -> bool:
-        """Whether a guard may hold back what is published, the archive included."""
-        return self.settings.min_pages is not None or self.settings.compare_with is not None
 
     def publish_site(
         self,
@@ -66,9 +61,9 @@ class Publication:
 
             manifest_path = self.settings.manifest_path
             if manifest_path is not None and digests is not None:
-                self.write(manifest_path, "the manifest", manifest_lines(digests.files))
+                self._write(manifest_path, "the manifest", manifest_lines(digests.files))
             if archive is not None:
-                self.publish_archive(archive)
+                self._publish_archive(archive)
             self.context.clock.cancellation.check()
             site.publish()
         self._record_site(target, tree.files)
@@ -112,7 +107,7 @@ class Publication:
                 while chunk := stream.read(CHUNK_BYTES):
                     tree.take_space(len(chunk))
                     file.write(chunk)
-            self.end_download(stream)
+            self._end_download(stream)
             self.job.start_phase(UNPACK, self.context.clock.monotonic())
             for entry in zip_entries(file):
                 tree.add(entry)
@@ -138,7 +133,7 @@ class Publication:
                 # what comes before it in the archive is read first, and may be an error, too
                 pipe.write(error)
             pipe.wait()
-        self.end_download(stream)
+        self._end_download(stream)
 
     def _check(self, tree: Tree, digests: Digests | None) -> None:
         """Compare the unpacked site with what is asked for, and with the published site.
@@ -162,7 +157,7 @@ class Publication:
         changes, paths = compare(published, files)
         target = self.settings.changes_path
         if target is not None:
-            self.write(target, "the changes", changes_json(paths))
+            self._write(target, "the changes", changes_json(paths))
         self.job.delivered = replace(
             self.job.delivered,
             changes=changes,
@@ -196,16 +191,22 @@ class Publication:
         ]
         self.context.events.warning(self.job, lines)
 
-    def write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:
+    def _write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:
         """Write a file in one step. `what` names it in the error."""
-        owner = self.owners.of(target.root)
-        summary = f"{what} cannot be written to {target.name}"
-        with Staged(target, owner, InternalError, summary) as file:
-            file.write_lines(lines)
-            self.context.clock.cancellation.check()
-            file.publish()
+        write_file(
+            target,
+            what,
+            lines,
+            owner=self.owners.of(target.root),
+            cancellation=self.context.clock.cancellation,
+        )
 
-    def publish_archive(self, archive: Staged) -> None:
+    def publish_only_archive(self, stream: Source, archive: Staged) -> None:
+        """Download the archive, and publish it without its site."""
+        self._end_download(stream)
+        self._publish_archive(archive)
+
+    def _publish_archive(self, archive: Staged) -> None:
         """Publish the archive, which is complete."""
         self.context.clock.cancellation.check()
         archive.publish()
@@ -213,7 +214,7 @@ class Publication:
         self.job.delivered = replace(self.job.delivered, bundle_path=name)
         self.context.events.noted(self.job, f"Saved the archive to {name}")
 
-    def end_download(self, stream: Source) -> None:
+    def _end_download(self, stream: Source) -> None:
         """Read what is left of the bundle, and record its archive."""
         archive = stream.drain()
         if archive != self.job.delivered.archive:

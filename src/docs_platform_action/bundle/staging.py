@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
-from ..errors import DENIED, ActionError, Advice
+from ..clock import Cancellation
+from ..errors import DENIED, ActionError, Advice, InternalError
 from ..inputs.settings import OutputPath
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
 from ..text import format_bytes, quoted
@@ -172,6 +173,24 @@ class Staged:
             os.close(os.dup(self.descriptor))  # reports late errors of network shares
             self._part.replace(self.target.path)
         self.path = self.target.path
+
+
+def write_file(
+    target: OutputPath,
+    what: str,
+    lines: Iterable[bytes],
+    *,
+    owner: Owner | None,
+    cancellation: Cancellation,
+) -> None:
+    """Write a file in one step. `what` names it in an error.
+
+    Raises `InternalError` and `Cancelled`.
+    """
+    with Staged(target, owner, InternalError, f"{what} cannot be written to {target.name}") as file:
+        file.write_lines(lines)
+        cancellation.check()
+        file.publish()
 
 
 def _temporary_path(target: Path) -> Path:
