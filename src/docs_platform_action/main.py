@@ -31,11 +31,11 @@ from .inputs.settings import (
     CollectSettings,
     CommitSettings,
     ExportSettings,
-    Mode,
     Settings,
     SiteSettings,
     UnpackSettings,
 )
+from .inputs.table import Mode
 from .job import Job
 from .jobs.agent import wait_for_agent
 from .jobs.collect import collect_site

@@ -15,8 +15,7 @@ from docs_platform_action.bundle.comparison import compare
 from docs_platform_action.errors import ActionError, Cancelled
 from docs_platform_action.github.deployments import read_deployment
 from docs_platform_action.inputs import settings as settings_module
-from docs_platform_action.inputs.settings import Mode
-from docs_platform_action.inputs.table import INPUTS, Input
+from docs_platform_action.inputs.table import INPUTS, Input, Mode
 from docs_platform_action.job import Delivered, Job
 from docs_platform_action.manifest import FileDigests
 from docs_platform_action.models import AgentJob, Archive, BundleLink, ExportJob

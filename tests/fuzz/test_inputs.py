@@ -21,7 +21,6 @@ from docs_platform_action.inputs.reader import Reader
 from docs_platform_action.inputs.settings import (
     AgentSettings,
     CollectSettings,
-    OutputPath,
     PlatformSettings,
     Settings,
     SiteSettings,
@@ -30,6 +29,7 @@ from docs_platform_action.inputs.settings import (
 )
 from docs_platform_action.inputs.table import DEFAULTS
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
+from docs_platform_action.models import OutputPath
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.unit.inputs.test_validators import READ, REFUSED

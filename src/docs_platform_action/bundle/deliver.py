@@ -6,9 +6,9 @@ from typing import Final
 
 from ..context import Context, PlatformContext
 from ..errors import ActionError, Cancelled, DownloadFailed, InvalidBundle, Unavailable
-from ..inputs.settings import DeliverySettings, OutputPath, UnpackSettings
+from ..inputs.settings import DeliverySettings, UnpackSettings
 from ..job import BUNDLE, DOWNLOAD, MIN_LINK_SECONDS, UNPACK, VERIFICATION, Job
-from ..models import BundleLink
+from ..models import BundleLink, OutputPath
 from ..text import as_sentence, format_bytes, format_digest, format_seconds
 from .faults import UNUSABLE_FILE, DiskTooSmall
 from .file import BundleFile, open_archive

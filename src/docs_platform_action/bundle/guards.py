@@ -3,8 +3,7 @@
 from typing import Final
 
 from ..errors import TooFewPages, TooManyRemoved
-from ..inputs.settings import MaxRemoved
-from ..models import Changes
+from ..models import Changes, MaxRemoved
 from ..text import pluralize
 
 MAX_NAMED: Final = 5  # removed pages in an error

@@ -7,9 +7,10 @@ from typing import BinaryIO
 
 from ..context import Context
 from ..errors import InternalError, InvalidBundle
-from ..inputs.settings import OutputPath, PublicationSettings
+from ..inputs.settings import PublicationSettings
 from ..job import UNPACK, Job
 from ..manifest import FileDigests, manifest_lines, site_sha256
+from ..models import OutputPath
 from ..ownership import Owners
 from ..text import pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, Self
 
 from ..errors import DENIED, ActionError, Advice
-from ..inputs.settings import OutputPath
+from ..models import OutputPath
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
 from ..text import format_bytes, quoted
 from .archive import Chunk

@@ -3,8 +3,7 @@
 from ..text import join_names
 from . import table
 from .mistakes import Mistakes
-from .settings import Mode
-from .table import INPUTS, Input
+from .table import INPUTS, Input, Mode
 from .values import InputValues
 
 

@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 
 from ..errors import system_reason
 from ..manifest import MAX_BYTES, FileDigests, read_manifest
+from ..models import OutputPath
 from ..text import format_bytes, join_errors, quoted
-from .settings import OutputPath
 
 PROBE_BYTES: Final = 64 * 1024  # written to find out whether there is room
 PLACEHOLDER: Final = "{domain}"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ..manifest import FileDigests
+from ..models import OutputPath
 from . import table
 from .checks import (
     check_commit,
@@ -34,8 +35,6 @@ from .settings import (
     CommitSettings,
     DeliverySettings,
     ExportSettings,
-    Mode,
-    OutputPath,
     PlatformSettings,
     PublicationSettings,
     Settings,
@@ -44,7 +43,7 @@ from .settings import (
     WaitSettings,
 )
 from .sites import Site, read_sites
-from .table import TARGETS, Input
+from .table import TARGETS, Input, Mode
 from .values import InputValues
 
 ENV_FILE: Final = "OUTPUT_ENV_FILE"

@@ -2,58 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-from pathlib import Path
-from typing import Final
 
 from ..manifest import FileDigests
-
-
-class Mode(StrEnum):
-    """What a run does."""
-
-    EXPORT = "export"
-    COLLECT = "collect"
-    UNPACK = "unpack"
-    AGENT = "agent"
-
-
-# the modes that need the platform, and a key for it
-PLATFORM_MODES: Final = (Mode.EXPORT, Mode.COLLECT, Mode.AGENT)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Project:
-    """A project of the platform. `label` is what people call its site."""
-
-    project_id: str
-    label: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputPath:
-    """Where to write something.
-
-    `root` is the folder above it that outlives the container, `name` the path for later steps.
-    """
-
-    path: Path
-    root: Path
-    name: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class MaxRemoved:
-    """How many pages may be removed: a number, or a percentage of the published ones."""
-
-    amount: int
-    is_percentage: bool
-
-    def of(self, published: int) -> int:
-        """Return how many of the published pages may be removed."""
-        if self.is_percentage:
-            return published * self.amount // 100
-        return self.amount
+from ..models import MaxRemoved, OutputPath
 
 
 @dataclass(frozen=True, kw_only=True)

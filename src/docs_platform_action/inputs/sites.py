@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..models import Project
 from ..text import join_errors, quoted
 from . import table
 from .mistakes import Mistakes
-from .settings import Mode, Project
+from .table import Mode
 from .validators import EXAMPLE, project_errors
 from .values import InputValues
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from enum import StrEnum
 from functools import partial
 from typing import Final, Generic, TypeVar
 
-from .settings import PLATFORM_MODES, Mode
+from ..text import join_names, quoted
 from .validators import (
     parse_base_url,
     parse_boolean,
@@ -15,7 +16,6 @@ from .validators import (
     parse_identifier,
     parse_key,
     parse_max_removed,
-    parse_mode,
     parse_path,
     parse_projects,
     parse_start_options,
@@ -23,6 +23,19 @@ from .validators import (
 )
 
 T_co = TypeVar("T_co", covariant=True)
+
+
+class Mode(StrEnum):
+    """What a run does."""
+
+    EXPORT = "export"
+    COLLECT = "collect"
+    UNPACK = "unpack"
+    AGENT = "agent"
+
+
+# the modes that need the platform, and a key for it
+PLATFORM_MODES: Final = (Mode.EXPORT, Mode.COLLECT, Mode.AGENT)
 
 
 @dataclass(frozen=True)
@@ -42,6 +55,13 @@ class Input(Generic[T_co]):
     hint: str = ""  # what to do if it is missing
     needs: str = ""  # another input, without which it is refused
     is_about_delivery: bool = False  # no effect with `wait: false`
+
+
+def parse_mode(value: str) -> Mode:
+    """Return the mode with this name."""
+    if value not in [*Mode]:
+        raise ValueError(f"unknown mode {quoted(value)}; use {join_names(Mode, 'or')}")
+    return Mode(value)
 
 
 _ALL: Final = tuple(Mode)

@@ -6,8 +6,7 @@ from typing import TypeVar
 from . import table
 from .given import GivenInputs
 from .mistakes import Mistakes
-from .settings import Mode
-from .table import INPUTS, Input
+from .table import INPUTS, Input, Mode
 
 T = TypeVar("T")
 

@@ -27,15 +27,10 @@ from docs_platform_action.errors import (
     TooManyRemoved,
     Unavailable,
 )
-from docs_platform_action.inputs.settings import (
-    DeliverySettings,
-    MaxRemoved,
-    OutputPath,
-    PublicationSettings,
-)
+from docs_platform_action.inputs.settings import DeliverySettings, PublicationSettings
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.manifest import FileDigests
-from docs_platform_action.models import BundleLink, ExportJob
+from docs_platform_action.models import BundleLink, ExportJob, MaxRemoved, OutputPath
 from docs_platform_action.ownership import Owner
 from tests.archives import SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree

@@ -16,8 +16,6 @@ from docs_platform_action.inputs.settings import (
     CommitSettings,
     DeliverySettings,
     ExportSettings,
-    MaxRemoved,
-    OutputPath,
     PlatformSettings,
     PublicationSettings,
     Settings,
@@ -27,6 +25,7 @@ from docs_platform_action.inputs.settings import (
 )
 from docs_platform_action.inputs.table import COMPARE_WITH, DEFAULTS, TARGETS, Input
 from docs_platform_action.manifest import FileDigests
+from docs_platform_action.models import MaxRemoved, OutputPath
 from tests.keys import ADMIN_KEY
 
 EXPORT: Final = {
