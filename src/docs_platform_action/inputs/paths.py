@@ -73,7 +73,7 @@ def for_each_site(value: str, names: Sequence[str | None], use: Callable[[str], 
     return used
 
 
-def writable(value: str, roots: Sequence[Path], *, is_folder: bool) -> OutputPath:
+def writable(value: str, roots: Sequence[Path], *, is_folder: bool = False) -> OutputPath:
     """Return a path that can be written to. Raises `ValueError` or `OSError` for another one."""
     target = resolve(value, roots)
     path = target.path
