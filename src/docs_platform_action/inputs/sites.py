@@ -58,7 +58,7 @@ def _checked_projects(
         limit = f"mode `{values.mode}` is about one job; set one project"
         mistakes.add("project-id", f"lists {len(projects)} projects, but {limit}")
         return projects[:1]
-    if not values.is_in(table.DOMAIN.modes):  # the project is not a site, which has a name
+    if not values.is_in(table.DOMAIN.modes):  # then a label names nothing
         if projects and projects[0].label is not None:
             unused = f"has a label, which mode `{values.mode}` does not use"
             mistakes.add("project-id", f"{unused}; write {projects[0].project_id}")
