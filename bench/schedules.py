@@ -19,7 +19,8 @@ from typing import Final, cast
 from bench.common import exit_without, options_of, table, write_section
 
 from docs_platform_action.context import Context
-from docs_platform_action.inputs.settings import Mode, WaitSettings
+from docs_platform_action.inputs.settings import WaitSettings
+from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.polling import poll_export
 from docs_platform_action.models import ExportJob

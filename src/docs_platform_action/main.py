@@ -4,7 +4,7 @@ import functools
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 from urllib.parse import urlsplit
@@ -21,17 +21,19 @@ from .github.deployments import GitHub
 from .http.client import HttpClient
 from .http.transport import Transport
 from .http.trust import UnusableServerError, create_ssl_context
+from .inputs.checked import Inputs
 from .inputs.reader import Reader
 from .inputs.settings import (
     AgentSettings,
     CollectSettings,
     CommitSettings,
     ExportSettings,
-    Mode,
+    PlatformModeSettings,
     Settings,
     SiteSettings,
     UnpackSettings,
 )
+from .inputs.table import Mode
 from .job import Job
 from .jobs.agent import wait_for_agent
 from .jobs.collect import collect_site
@@ -48,6 +50,13 @@ from .report.guard import GuardedEvents
 from .report.log import Log
 from .report.summary import Summary, write_summary
 from .signals import SignalHandler
+
+READ_SETTINGS: Final[Mapping[Mode, Callable[[Inputs], Settings]]] = {
+    Mode.EXPORT: ExportSettings.read,
+    Mode.COLLECT: CollectSettings.read,
+    Mode.UNPACK: UnpackSettings.read,
+    Mode.AGENT: AgentSettings.read,
+}
 
 CANCELLED_OUTPUTS_SECONDS: Final = 1.0  # to write outputs, before the runner kills the container
 
@@ -149,6 +158,7 @@ def jobs_of(settings: Settings) -> list[Job]:
         case AgentSettings():
             project_id = settings.project_id
             return [Job(mode=Mode.AGENT, project_id=project_id, job_id=settings.job_id)]
+    raise TypeError(type(settings).__name__)
 
 
 def _job_of_site(mode: Mode, site: SiteSettings) -> Job:
@@ -180,10 +190,11 @@ def _read_settings(
     if temporary is not None:
         roots.append(temporary)
     try:
-        return reader.read(roots=roots, env_file=env_file)
+        inputs = reader.read(roots=roots, env_file=env_file)
     finally:
         for warning in reader.warnings:
             console.warning([warning])
+    return READ_SETTINGS[inputs.mode](inputs)
 
 
 def _log_of(settings: Settings, jobs: Sequence[Job], console: Console, clock: Clock) -> Log:
@@ -198,26 +209,31 @@ def _runner_for(
     redactor: Redactor,
 ) -> Runner:
     """Return what runs the jobs, with the parts that the mode needs."""
-    if isinstance(settings, UnpackSettings):
-        unpacking = functools.partial(deliver_file, settings=settings, context=context)
-        return SingleJobRunner(jobs[0], unpacking, context)
-    platform = _platform_context(settings, context, redactor)
-    if isinstance(settings, ExportSettings):
-        return ExportRunner(jobs, settings, platform)
-    if isinstance(settings, CollectSettings):
-        collecting = functools.partial(
-            collect_site,
-            waiting=settings.waiting,
-            delivery=settings.site.delivery,
-            context=platform,
-        )
-        return SingleJobRunner(jobs[0], collecting, platform)
-    waiting = functools.partial(wait_for_agent, settings=settings, context=platform)
-    return SingleJobRunner(jobs[0], waiting, platform)
+    match settings:
+        case UnpackSettings():
+            unpacking = functools.partial(deliver_file, settings=settings, context=context)
+            return SingleJobRunner(jobs[0], unpacking, context)
+        case ExportSettings():
+            platform = _platform_context(settings, context, redactor)
+            return ExportRunner(jobs, settings, platform)
+        case CollectSettings():
+            platform = _platform_context(settings, context, redactor)
+            collecting = functools.partial(
+                collect_site,
+                waiting=settings.waiting,
+                delivery=settings.site.delivery,
+                context=platform,
+            )
+            return SingleJobRunner(jobs[0], collecting, platform)
+        case AgentSettings():
+            platform = _platform_context(settings, context, redactor)
+            waiting = functools.partial(wait_for_agent, settings=settings, context=platform)
+            return SingleJobRunner(jobs[0], waiting, platform)
+    raise TypeError(type(settings).__name__)
 
 
 def _platform_context(
-    settings: ExportSettings | CollectSettings | AgentSettings,
+    settings: PlatformModeSettings,
     context: Context,
     redactor: Redactor,
 ) -> PlatformContext:

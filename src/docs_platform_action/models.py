@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import ClassVar, Final
 
 from .text import UNUSABLE
@@ -172,6 +173,40 @@ class Deployment:
         if self.state == self.LIVE or self.state in self.OVER:
             return "has been replaced"
         return f"is {self.state.replace('_', ' ')}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A project of the platform. `label` is what people call its site."""
+
+    project_id: str
+    label: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputPath:
+    """Where to write something.
+
+    `root` is the folder above it that outlives the container, `name` the path for later steps.
+    """
+
+    path: Path
+    root: Path
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaxRemoved:
+    """How many pages may be removed: a number, or a percentage of the published ones."""
+
+    amount: int
+    is_percentage: bool
+
+    def of(self, published: int) -> int:
+        """Return how many of the published pages may be removed."""
+        if self.is_percentage:
+            return published * self.amount // 100
+        return self.amount
 
 
 def is_identifier(value: str) -> bool:

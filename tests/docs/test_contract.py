@@ -14,8 +14,7 @@ from docs.pages import markdown_pages
 from docs_platform_action.errors import ActionError, Cancelled
 from docs_platform_action.github.deployments import read_deployment
 from docs_platform_action.inputs import settings as settings_module
-from docs_platform_action.inputs.settings import Mode
-from docs_platform_action.inputs.table import INPUTS, Input
+from docs_platform_action.inputs.table import INPUTS, Input, Mode
 from docs_platform_action.job import Delivered, Job
 from docs_platform_action.models import AgentJob, Archive, BundleLink, ExportJob, FileDigests
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs

@@ -21,7 +21,7 @@ from docs_platform_action.inputs.reader import Reader
 from docs_platform_action.inputs.settings import (
     AgentSettings,
     CollectSettings,
-    OutputPath,
+    ExportSettings,
     PlatformSettings,
     Settings,
     SiteSettings,
@@ -30,6 +30,8 @@ from docs_platform_action.inputs.settings import (
 )
 from docs_platform_action.inputs.table import DEFAULTS
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
+from docs_platform_action.main import READ_SETTINGS
+from docs_platform_action.models import OutputPath
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
 from tests.unit.inputs.test_validators import READ, REFUSED
@@ -178,9 +180,10 @@ def read(inputs: Mapping[str, str], roots: Roots) -> Settings | list[str]:
         environment[f"INPUT_{name.upper()}"] = path
     reader = Reader(environment, in_workflow=True)
     try:
-        return reader.read(roots=roots)
+        read_inputs = reader.read(roots=roots)
     except InvalidInput as error:
         return [error.summary, *error.details, error.cause, error.remedy]
+    return READ_SETTINGS[read_inputs.mode](read_inputs)
 
 
 def check(settings: Settings, roots: Roots) -> None:
@@ -188,6 +191,7 @@ def check(settings: Settings, roots: Roots) -> None:
     if isinstance(settings, UnpackSettings):
         check_targets([settings.bundle_path, settings.site_path], roots)
         return
+    assert isinstance(settings, ExportSettings | CollectSettings | AgentSettings)
     check_platform(settings.platform)
     check_waiting(settings.waiting)
     if isinstance(settings, AgentSettings):

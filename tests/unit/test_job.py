@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from docs_platform_action.errors import JobFailed
-from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import QUEUE, ROOM, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, BundleLink, ExportJob
 from tests.virtual_time import NOON

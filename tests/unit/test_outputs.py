@@ -18,7 +18,7 @@ from docs_platform_action.errors import (
     InvalidInput,
     JobFailed,
 )
-from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Delivered, Job
 from docs_platform_action.models import BundleLink, Changes, Deployment, ExportJob
 from docs_platform_action.outputs import MAX_VARIABLE_BYTES, Outputs

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from docs_platform_action.bundle.helm_values import values_text
-from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.models import BundleLink
 from tests.workflow.act import DOMAIN

@@ -6,8 +6,9 @@ from typing import Final
 
 from ..context import Context, PlatformContext
 from ..errors import ActionError, Cancelled, DownloadFailed, InvalidBundle
-from ..inputs.settings import DeliverySettings, OutputPath, UnpackSettings
+from ..inputs.settings import DeliverySettings, UnpackSettings
 from ..job import BUNDLE, DOWNLOAD, UNPACK, VERIFICATION, Job
+from ..models import OutputPath
 from ..text import format_bytes, format_digest
 from .faults import UNUSABLE_FILE, DiskTooSmall
 from .file import BundleFile, open_archive

@@ -6,8 +6,7 @@ import os
 
 from ..clock import Cancellation
 from ..errors import Advice, InvalidBundle
-from ..inputs.settings import OutputPath
-from ..models import Archive
+from ..models import Archive, OutputPath
 from ..text import quoted
 from .archive import CHUNK_BYTES, START_BYTES
 from .faults import DISK_FAULTY, FILE_REPLACED

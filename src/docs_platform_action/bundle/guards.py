@@ -3,8 +3,8 @@
 from typing import Final
 
 from ..errors import TooFewPages, TooManyRemoved
-from ..inputs.settings import DeliverySettings, MaxRemoved, PublicationSettings
-from ..models import Changes
+from ..inputs.settings import DeliverySettings, PublicationSettings
+from ..models import Changes, MaxRemoved
 from ..text import pluralize
 
 MAX_NAMED: Final = 5  # removed pages in an error

@@ -7,9 +7,9 @@ from typing import BinaryIO
 
 from ..context import Context
 from ..errors import InternalError, InvalidBundle
-from ..inputs.settings import OutputPath, PublicationSettings
+from ..inputs.settings import PublicationSettings
 from ..job import UNPACK, Job
-from ..models import Changes, FileDigests
+from ..models import Changes, FileDigests, OutputPath
 from ..ownership import Owners
 from ..site.comparison import changes_json, compare, describe
 from ..site.digests import Digests

@@ -15,7 +15,7 @@ from typing import BinaryIO, Final, Self
 
 from ..clock import Cancellation
 from ..errors import DENIED, ActionError, Advice, InternalError
-from ..inputs.settings import OutputPath
+from ..models import OutputPath
 from ..ownership import FILE_MODE, FOLDER_MODE, MAX_PART_BYTES, Owner, set_mode
 from ..text import format_bytes, quoted
 from .archive import Chunk

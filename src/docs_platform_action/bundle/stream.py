@@ -189,9 +189,7 @@ class BundleStream(io.RawIOBase):
         url = self._current_url()
         link = address_of(url)
         headers = self._range_headers(link)
-        attempt = request_bundle(
-            url, headers, self._context, within_seconds=self._attempts.seconds
-        )
+        attempt = request_bundle(url, headers, self._context, within_seconds=self._attempts.seconds)
         response, address = self._connection.enter_context(attempt)
         self._events.storage_responded(
             self._job,

@@ -3,8 +3,7 @@
 from ..text import join_names
 from . import table
 from .mistakes import Mistakes
-from .settings import Mode
-from .table import INPUTS, Input
+from .table import INPUTS, Input, Mode
 from .values import InputValues
 
 
@@ -45,7 +44,7 @@ def check_commit(values: InputValues, mistakes: Mistakes, *, has_github: bool) -
 
     `has_github` says whether the runner names the repository and the address of GitHub's API.
     """
-    if values.mode != Mode.EXPORT or not values.is_set("commit"):
+    if values.mode not in table.COMMIT.modes or not values.is_set("commit"):
         return
     required = {
         "github-token": "`${{ github.token }}`",
@@ -85,7 +84,7 @@ def warnings_of_no_effect(values: InputValues) -> list[str]:
 
 def _warnings_of(row: Input[object], values: InputValues) -> list[str]:
     effect = f"Input `{row.name}` has no effect"
-    if values.mode not in row.modes:
+    if not values.is_in(row.modes):
         modes = join_names(row.modes, "and")
         return [f"{effect} in mode `{values.mode}`, only in {modes}."]
     if row.is_about_delivery and not values.delivers:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ..errors import system_reason
-from ..models import FileDigests
+from ..models import FileDigests, OutputPath
 from ..site.manifest import MAX_BYTES, read_manifest
 from ..text import format_bytes, join_errors, quoted
-from .settings import OutputPath
 
 PROBE_BYTES: Final = 64 * 1024  # written to find out whether there is room
 PLACEHOLDER: Final = "{domain}"
@@ -74,7 +73,7 @@ def for_each_site(value: str, names: Sequence[str | None], use: Callable[[str], 
     return used
 
 
-def writable(value: str, roots: Sequence[Path], *, is_folder: bool) -> OutputPath:
+def writable(value: str, roots: Sequence[Path], *, is_folder: bool = False) -> OutputPath:
     """Return a path that can be written to. Raises `ValueError` or `OSError` for another one."""
     target = resolve(value, roots)
     path = target.path

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..models import Project
 from ..text import join_errors, quoted
 from . import table
 from .mistakes import Mistakes
-from .settings import Mode, Project
 from .validators import EXAMPLE, project_errors
 from .values import InputValues
 
@@ -42,7 +42,7 @@ def _checked_domains(
     values: InputValues,
     mistakes: Mistakes,
 ) -> Sequence[str]:
-    if values.mode in {Mode.COLLECT, Mode.UNPACK} and len(domains) > 1:
+    if len(domains) > 1 and not values.is_in(table.DOMAIN.several_in):
         limit = f"mode `{values.mode}` delivers one bundle; set one domain, or none"
         mistakes.add("domain", f"lists {len(domains)} domains, but {limit}")
         return domains[:1]
@@ -54,14 +54,14 @@ def _checked_projects(
     values: InputValues,
     mistakes: Mistakes,
 ) -> Sequence[Project]:
-    if values.mode in {Mode.COLLECT, Mode.AGENT} and len(projects) > 1:
+    if len(projects) > 1 and not values.is_in(table.PROJECT_ID.several_in):
         limit = f"mode `{values.mode}` is about one job; set one project"
         mistakes.add("project-id", f"lists {len(projects)} projects, but {limit}")
         return projects[:1]
-    if values.mode == Mode.AGENT:
+    if not values.is_in(table.DOMAIN.modes):  # then a label names nothing
         if projects and projects[0].label is not None:
-            instead = f"write {projects[0].project_id}"
-            mistakes.add("project-id", f"has a label, which mode `agent` does not use; {instead}")
+            unused = f"has a label, which mode `{values.mode}` does not use"
+            mistakes.add("project-id", f"{unused}; write {projects[0].project_id}")
         return projects
     errors = project_errors(projects)
     if errors:

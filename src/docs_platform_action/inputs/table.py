@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from .settings import PLATFORM_MODES, Mode
+from ..models import OutputPath
+from ..text import join_names, quoted
+from .paths import writable
 from .validators import (
     parse_base_url,
     parse_boolean,
@@ -15,7 +19,6 @@ from .validators import (
     parse_identifier,
     parse_key,
     parse_max_removed,
-    parse_mode,
     parse_path,
     parse_projects,
     parse_start_options,
@@ -23,6 +26,19 @@ from .validators import (
 )
 
 T_co = TypeVar("T_co", covariant=True)
+
+
+class Mode(StrEnum):
+    """What a run does."""
+
+    EXPORT = "export"
+    COLLECT = "collect"
+    UNPACK = "unpack"
+    AGENT = "agent"
+
+
+# the modes that need the platform, and a key for it
+PLATFORM_MODES: Final = (Mode.EXPORT, Mode.COLLECT, Mode.AGENT)
 
 
 @dataclass(frozen=True)
@@ -41,7 +57,28 @@ class Input(Generic[T_co]):
     unless: str = ""  # another input, with which it is not required
     hint: str = ""  # what to do if it is missing
     needs: str = ""  # another input, without which it is refused
+    several_in: Sequence[Mode] = ()  # of sites: the modes in which it may have several lines
     is_about_delivery: bool = False  # no effect with `wait: false`
+
+
+@dataclass(frozen=True)
+class PathInput(Input[str]):
+    """An input with the path of each site, in which a label or a domain replaces `{domain}`.
+
+    `resolve` is a function of `paths.py`, which is called with the roots. It raises `ValueError`
+    or `OSError`.
+    """
+
+    _: KW_ONLY
+    resolve: Callable[[str, Sequence[Path]], OutputPath]
+    read_in: Sequence[Mode] = ()  # the modes in which it is a file to read
+
+
+def parse_mode(value: str) -> Mode:
+    """Return the mode with this name."""
+    if value not in [*Mode]:
+        raise ValueError(f"unknown mode {quoted(value)}; use {join_names(Mode, 'or')}")
+    return Mode(value)
 
 
 _ALL: Final = tuple(Mode)
@@ -81,6 +118,7 @@ DOMAIN: Final = Input(
     _SITE,
     required_in=_EXPORT,
     unless="project-id",
+    several_in=_EXPORT,
     hint=_BY_PROJECT,
 )
 PROJECT_ID: Final = Input(
@@ -88,6 +126,7 @@ PROJECT_ID: Final = Input(
     parse_projects,
     PLATFORM_MODES,
     required_in=_AGENT,
+    several_in=_EXPORT,
     hint=_COPY_PROJECT,
 )
 JOB_ID: Final = Input(
@@ -124,10 +163,12 @@ PARALLEL: Final = Input(
     _EXPORT,
     default="10",
 )
-BUNDLE_PATH: Final = Input(
+BUNDLE_PATH: Final = PathInput(
     "bundle-path",
     parse_path,
     _SITE,
+    resolve=writable,
+    read_in=_UNPACK,
     required_in=_UNPACK,
     is_about_delivery=True,
 )
@@ -138,10 +179,11 @@ BUNDLE_SHA256: Final = Input(
     required_in=_UNPACK,
     hint=_EMPTY_OUTPUT,
 )
-SITE_PATH: Final = Input(
+SITE_PATH: Final = PathInput(
     "site-path",
     parse_path,
     _SITE,
+    resolve=partial(writable, is_folder=True),
     required_in=_UNPACK,
     is_about_delivery=True,
 )
@@ -151,11 +193,14 @@ MIN_PAGES: Final = Input(
     _SITE,
     is_about_delivery=True,
 )
-VALUES_FILE: Final = Input("values-file", parse_path, _EXPORT_COLLECT, is_about_delivery=True)
-MANIFEST_PATH: Final = Input(
+VALUES_FILE: Final = PathInput(
+    "values-file", parse_path, _EXPORT_COLLECT, resolve=writable, is_about_delivery=True
+)
+MANIFEST_PATH: Final = PathInput(
     "manifest-path",
     parse_path,
     _SITE,
+    resolve=writable,
     needs="site-path",
     is_about_delivery=True,
 )
@@ -174,10 +219,11 @@ FIRST_PUBLICATION: Final = Input(
     needs="compare-with",
     is_about_delivery=True,
 )
-CHANGES_PATH: Final = Input(
+CHANGES_PATH: Final = PathInput(
     "changes-path",
     parse_path,
     _SITE,
+    resolve=writable,
     needs="compare-with",
     is_about_delivery=True,
 )
@@ -241,6 +287,4 @@ INPUTS: Final[Sequence[Input[object]]] = (
     CA_BUNDLE,
 )
 DEFAULTS: Final = {row.name: row.default for row in INPUTS}
-
-# the paths to write to; in mode `unpack`, `bundle-path` is read
-TARGETS: Final = (BUNDLE_PATH, SITE_PATH, VALUES_FILE, MANIFEST_PATH, CHANGES_PATH)
+PATHS: Final = tuple(row for row in INPUTS if isinstance(row, PathInput))

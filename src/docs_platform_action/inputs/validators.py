@@ -12,9 +12,8 @@ from unicodedata import normalize
 from urllib.parse import urlsplit
 
 from ..addresses import is_loopback, is_web_address
-from ..models import is_identifier
-from ..text import UNUSABLE, join_errors, join_names, quoted
-from .settings import MaxRemoved, Mode, Project
+from ..models import MaxRemoved, Project, is_identifier
+from ..text import UNUSABLE, join_errors, quoted
 
 # of a workflow run (source: GitHub's documentation of usage limits)
 MAX_DURATION_SECONDS: Final = 35 * 24 * 3600.0
@@ -31,13 +30,6 @@ _NOT_PLAIN: Final = re.compile(r"[^\x21-\x7e]")  # white space, control characte
 
 # what a shell would replace
 _SHELL: Final = re.compile(r"\A~|\$(?:[A-Za-z_]\w*|\{[^}]*\}+|\([^)]*\)?)|%[A-Za-z_]\w*%")
-
-
-def parse_mode(value: str) -> Mode:
-    """Return the mode with this name."""
-    if value not in [*Mode]:
-        raise ValueError(f"unknown mode {quoted(value)}; use {join_names(Mode, 'or')}")
-    return Mode(value)
 
 
 def parse_boolean(value: str) -> bool:

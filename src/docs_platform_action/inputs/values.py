@@ -6,8 +6,7 @@ from typing import TypeVar
 from . import table
 from .given import GivenInputs
 from .mistakes import Mistakes
-from .settings import Mode
-from .table import INPUTS, Input
+from .table import INPUTS, Input, Mode
 
 T = TypeVar("T")
 
@@ -35,9 +34,11 @@ class InputValues:
 
     def text(self, row: Input[object]) -> str:
         """Return an input's text, or its default if the mode does not use it."""
-        if any(mode in row.modes for mode in self._modes):
-            return self._given.text(row.name)
-        return row.default
+        return self._given.text(row.name) if self.is_in(row.modes) else row.default
+
+    def is_in(self, modes: Sequence[Mode]) -> bool:
+        """Return whether the mode is one of these, or unknown."""
+        return self.mode is None or self.mode in modes
 
     def is_set(self, name: str) -> bool:
         """Return whether an input differs from its default, in any mode."""
@@ -49,10 +50,6 @@ class InputValues:
         if not text or not self.is_valid(row):
             return None
         return row.parse(text)
-
-    def required(self, row: Input[T]) -> T:
-        """Return the value of an input that cannot be empty, once there are no mistakes."""
-        return row.parse(self.text(row))
 
     def is_valid(self, row: Input[object]) -> bool:
         """Return whether no mistake makes the value of an input unusable."""
@@ -69,11 +66,6 @@ class InputValues:
         An invalid `wait` hides no mistakes in them.
         """
         return self.value(table.WAIT) is not False
-
-    @property
-    def _modes(self) -> Sequence[Mode]:
-        """The modes whose inputs count."""
-        return tuple(Mode) if self.mode is None else (self.mode,)
 
     def _error_in(self, row: Input[object]) -> str | None:
         text = self.text(row)

@@ -75,9 +75,7 @@ class ByDomain:
         return Call(
             job=job,
             action="download exports",
-            request=Request(
-                method="POST", url=f"{_JOBS}/{path_segment(job.job_id)}/bundle"
-            ),
+            request=Request(method="POST", url=f"{_JOBS}/{path_segment(job.job_id)}/bundle"),
             read=read_bundle_link,
             form=self,
             timeouts=BUNDLE_TIMEOUTS,

@@ -17,7 +17,7 @@ from docs_platform_action.errors import ActionError
 from docs_platform_action.http.api_client import ApiClient, ApiResponse
 from docs_platform_action.http.pacing import Pacer
 from docs_platform_action.http.transport import Request
-from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.models import ExportJob
 from tests.keys import ADMIN_KEY

@@ -27,14 +27,15 @@ from docs_platform_action.errors import (
     TooManyRemoved,
     Unavailable,
 )
-from docs_platform_action.inputs.settings import (
-    DeliverySettings,
+from docs_platform_action.inputs.settings import DeliverySettings, PublicationSettings
+from docs_platform_action.job import DOWNLOAD, UNPACK, Job
+from docs_platform_action.models import (
+    BundleLink,
+    ExportJob,
+    FileDigests,
     MaxRemoved,
     OutputPath,
-    PublicationSettings,
 )
-from docs_platform_action.job import DOWNLOAD, UNPACK, Job
-from docs_platform_action.models import BundleLink, ExportJob, FileDigests
 from docs_platform_action.ownership import Owner
 from tests.archives import SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree

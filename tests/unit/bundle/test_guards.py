@@ -7,8 +7,7 @@ import pytest
 
 from docs_platform_action.bundle.guards import check_removed, check_unpacked_pages
 from docs_platform_action.errors import TooFewPages, TooManyRemoved
-from docs_platform_action.inputs.settings import MaxRemoved
-from docs_platform_action.models import Changes
+from docs_platform_action.models import Changes, MaxRemoved
 from tests.keys import ADMIN_KEY
 
 NONE_REMOVED: Final = MaxRemoved(amount=0, is_percentage=False)

@@ -15,7 +15,7 @@ import pytest
 from docs_platform_action.bundle.faults import DISK_FAULTY, DISK_FULL, PATH_SHARED, DiskTooSmall
 from docs_platform_action.bundle.staging import Staged
 from docs_platform_action.errors import DENIED, Advice, DownloadFailed
-from docs_platform_action.inputs.settings import OutputPath
+from docs_platform_action.models import OutputPath
 from docs_platform_action.ownership import Owner
 from tests.folders import read_tree
 

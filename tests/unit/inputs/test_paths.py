@@ -23,8 +23,7 @@ from docs_platform_action.inputs.paths import (
     resolve,
     writable,
 )
-from docs_platform_action.inputs.settings import OutputPath
-from docs_platform_action.models import FileDigests
+from docs_platform_action.models import FileDigests, OutputPath
 
 AUTHORITY: Final = trustme.CA().cert_pem.bytes()
 ROOTS: Final = [Path(), Path("../temporary")]  # relative to the workspace

@@ -1,6 +1,6 @@
 """Inputs become settings, or one error that names every wrong one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -16,8 +16,6 @@ from docs_platform_action.inputs.settings import (
     CommitSettings,
     DeliverySettings,
     ExportSettings,
-    MaxRemoved,
-    OutputPath,
     PlatformSettings,
     PublicationSettings,
     Settings,
@@ -25,8 +23,9 @@ from docs_platform_action.inputs.settings import (
     UnpackSettings,
     WaitSettings,
 )
-from docs_platform_action.inputs.table import COMPARE_WITH, DEFAULTS, TARGETS, Input
-from docs_platform_action.models import FileDigests
+from docs_platform_action.inputs.table import COMPARE_WITH, DEFAULTS, PATHS, Input
+from docs_platform_action.main import READ_SETTINGS
+from docs_platform_action.models import FileDigests, MaxRemoved, OutputPath
 from tests.keys import ADMIN_KEY
 
 EXPORT: Final = {
@@ -102,8 +101,13 @@ def reader_of(inputs: Mapping[str, str], *, in_workflow: bool = True) -> Reader:
     return Reader(variables(inputs), in_workflow=in_workflow)
 
 
+def read_settings(reader: Reader, roots: Sequence[Path] = ()) -> Settings:
+    inputs = reader.read(roots=roots or [Path.cwd()])
+    return READ_SETTINGS[inputs.mode](inputs)
+
+
 def settings(inputs: Mapping[str, str], *, in_workflow: bool = True) -> Settings:
-    return reader_of(inputs, in_workflow=in_workflow).read(roots=[Path.cwd()])
+    return read_settings(reader_of(inputs, in_workflow=in_workflow))
 
 
 def export_settings(inputs: Mapping[str, str]) -> ExportSettings:
@@ -242,7 +246,7 @@ class TestSettings:
         }
 
         reader = reader_of(inputs)
-        read = reader.read(roots=roots)
+        read = read_settings(reader, roots)
 
         site = "out/docs.example.com"
         delivery = DeliverySettings(
@@ -324,7 +328,7 @@ class TestSettings:
             "commit-timeout": "5m",
         }
 
-        read = Reader(RUNNER | variables(inputs), in_workflow=True).read(roots=[Path.cwd()])
+        read = read_settings(Reader(RUNNER | variables(inputs), in_workflow=True))
 
         assert isinstance(read, ExportSettings)
         assert read.commit == CommitSettings(
@@ -343,7 +347,7 @@ class TestSettings:
     def test_without_a_commit_nothing_about_it_is_needed(self, in_workflow: bool) -> None:
         inputs = {**EXPORT, **COMMIT, "commit": ""}
 
-        read = Reader(variables(inputs), in_workflow=in_workflow).read(roots=[Path.cwd()])
+        read = read_settings(Reader(variables(inputs), in_workflow=in_workflow))
 
         assert isinstance(read, ExportSettings)
         assert read.commit is None
@@ -493,7 +497,7 @@ class TestRefused:
     ) -> None:
         assert refused(inputs) == names
 
-    @pytest.mark.parametrize("row", [*TARGETS, COMPARE_WITH], ids=lambda row: row.name)
+    @pytest.mark.parametrize("row", [*PATHS, COMPARE_WITH], ids=lambda row: row.name)
     def test_the_paths_of_several_sites_need_their_names(self, row: Input[str]) -> None:
         inputs = {**PLAN, **EACH, "domain": SEVERAL}
 
@@ -524,9 +528,9 @@ class TestRefused:
         Path("link").symlink_to("out/v")
         reader = reader_of({**EXPORT, "values-file": "out/v"})
 
-        read = reader.read(roots=roots, env_file=roots[0] / "link")
+        inputs = reader.read(roots=roots, env_file=roots[0] / "link")
 
-        assert isinstance(read, ExportSettings)
+        assert inputs.mode == "export"
 
     def test_an_archive_to_unpack_must_be_there(self) -> None:
         assert refused(UNPACK) == ["bundle-path"]

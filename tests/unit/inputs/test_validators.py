@@ -5,9 +5,9 @@ from typing import Final
 
 import pytest
 
-from docs_platform_action.inputs.settings import MaxRemoved, Project
 from docs_platform_action.inputs.table import INPUTS
 from docs_platform_action.inputs.validators import project_errors
+from docs_platform_action.models import MaxRemoved, Project
 
 PARSERS: Final = {row.name: row.parse for row in INPUTS}
 

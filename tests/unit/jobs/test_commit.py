@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from docs_platform_action.errors import GitHubUnavailable, NotDeployed
-from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.commit import note_later_commit, wait_for_commit
 from docs_platform_action.models import Deployment

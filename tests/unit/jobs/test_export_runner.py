@@ -24,11 +24,11 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.inputs.settings import (
     ExportSettings,
-    Mode,
     PlatformSettings,
     SiteSettings,
     WaitSettings,
 )
+from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import BUNDLE, DOWNLOAD, UNPACK, Job
 from docs_platform_action.jobs import export_runner
 from docs_platform_action.jobs.export_runner import START_GRACE_SECONDS, ExportRunner

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from docs_platform_action.errors import NotFound, TimedOut, Unavailable
-from docs_platform_action.inputs.settings import Mode, WaitSettings
+from docs_platform_action.inputs.settings import WaitSettings
+from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.polling import poll_export
 from docs_platform_action.models import ExportJob

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from docs_platform_action.errors import Cancelled, JobFailed
-from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import DOWNLOAD, Job
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, SingleJobRunner
 from docs_platform_action.signals import ABORT_GRACE_SECONDS
