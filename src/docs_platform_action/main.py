@@ -36,11 +36,13 @@ from .inputs.settings import (
     SiteSettings,
     UnpackSettings,
 )
-from .job import Job
-from .jobs.agent import wait_for_agent
-from .jobs.collect import collect_site
+from .job import Job, Kind
+from .jobs.agent import Agent, wait_for_agent
+from .jobs.collect import Collect, collect_site
+from .jobs.export import Export
 from .jobs.export_runner import ExportRunner
 from .jobs.runner import Runner, SingleJobRunner
+from .jobs.unpack import Unpack
 from .outputs import Outputs
 from .redaction import Redactor
 from .report.console import Console
@@ -49,6 +51,13 @@ from .report.guard import GuardedEvents
 from .report.log import Log
 from .report.summary import Summary, write_summary
 from .signals import SignalHandler
+
+KINDS: Final[Mapping[Mode, Kind]] = {
+    Mode.EXPORT: Export(),
+    Mode.COLLECT: Collect(),
+    Mode.UNPACK: Unpack(),
+    Mode.AGENT: Agent(),
+}
 
 CANCELLED_OUTPUTS_SECONDS: Final = 1.0  # to write outputs, before the runner kills the container
 
@@ -93,7 +102,8 @@ def run(
     env_file = _path(environ, "OUTPUT_ENV_FILE") if output_file is None else None
     outputs = Outputs(output_file, console.redactor, env_file=env_file)
     started_at = clock.monotonic()
-    jobs = [Job(mode=reader.mode, began_at=started_at)]  # reports errors in the settings
+    kind = Kind() if reader.mode is None else KINDS[reader.mode]
+    jobs = [Job(kind=kind, began_at=started_at)]  # reports errors in the settings
     cancelled: Sequence[Job] = ()
     events: GuardedEvents | None = None
     exit_code = 0
@@ -146,15 +156,15 @@ def jobs_of(settings: Settings) -> list[Job]:
             job.job_id = settings.job_id
             return [job]
         case UnpackSettings():
-            return [Job(mode=Mode.UNPACK, domain=settings.domain)]
+            return [Job(kind=KINDS[Mode.UNPACK], domain=settings.domain)]
         case AgentSettings():
-            project_id = settings.project_id
-            return [Job(mode=Mode.AGENT, project_id=project_id, job_id=settings.job_id)]
+            kind = KINDS[Mode.AGENT]
+            return [Job(kind=kind, project_id=settings.project_id, job_id=settings.job_id)]
 
 
 def _job_of_site(mode: Mode, site: SiteSettings) -> Job:
     return Job(
-        mode=mode,
+        kind=KINDS[mode],
         domain=site.domain,
         project_id=site.project_id,
         masks_bundle_url=site.delivery.mask_bundle_url,

@@ -7,7 +7,8 @@ from typing import Final
 
 from ..clock import Clock
 from ..errors import NoRoom
-from ..job import ROOM, Job, RoomWait
+from ..job import ROOM, Job
+from ..models import RoomWait
 
 FIRST_PAUSE_SECONDS: Final = 30.0
 MAX_PAUSE_SECONDS: Final = 300.0

@@ -1,11 +1,62 @@
 """Waits for an AI agent's job."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from ..context import PlatformContext
 from ..errors import JobFailed, NoPullRequest
-from ..inputs.settings import AgentSettings
-from ..job import Job
+from ..inputs.settings import AgentSettings, Mode
+from ..job import Job, Kind
 from ..models import AgentJob
 from .polling import poll_agent_job
+
+
+class Agent(Kind):
+    """A job of an AI agent."""
+
+    mode = Mode.AGENT
+    name = "Agent job"
+    noun = "agent job"
+    later_mode = Mode.AGENT
+    later_verb = "wait for"
+    makes_pull_request = True
+    facts: ClassVar[Mapping[str, str]] = {
+        "Repository": "repository",
+        "Branch": "ref",
+        "Model": "model",
+    }
+
+    def site(self, job: Job) -> str | None:
+        return job.domain
+
+    def subject(self, job: Job) -> str:
+        if not job.job_id:
+            return self.name
+        return f"{self.name} {job.job_id} of project {job.project_id}"
+
+    def heading(self, job: Job) -> tuple[str, str]:
+        return self.name, job.job_id or ""
+
+    def pr_link(self, job: Job) -> str | None:
+        reading = job.reading
+        if not isinstance(reading, AgentJob):
+            return None
+        if reading.status not in {AgentJob.COMPLETED, AgentJob.ARCHIVED}:
+            return None
+        return reading.pr_link
+
+    def fields(self, job: Job) -> Mapping[str, object]:
+        reading = job.reading
+        if not isinstance(reading, AgentJob):
+            return {}
+        return {
+            "prLink": job.pr_link,
+            "repository": reading.repository,
+            "ref": reading.ref,
+            "model": reading.model,
+            "createdAt": reading.created_at,
+            "archivedAt": reading.archived_at,
+        }
 
 
 def wait_for_agent(job: Job, settings: AgentSettings, context: PlatformContext) -> None:

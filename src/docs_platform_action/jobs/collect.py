@@ -3,12 +3,19 @@
 from ..bundle.deliver import Delivery
 from ..context import PlatformContext
 from ..errors import TooFewPages
-from ..inputs.settings import DeliverySettings, WaitSettings
+from ..inputs.settings import DeliverySettings, Mode, WaitSettings
 from ..job import BUNDLE, Job
 from ..models import ExportJob
 from ..text import pluralize
 from .commit import note_later_commit
+from .export import Export
 from .polling import poll_export
+
+
+class Collect(Export):
+    """A static export that exists already."""
+
+    mode = Mode.COLLECT
 
 
 def collect_site(

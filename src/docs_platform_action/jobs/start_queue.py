@@ -10,7 +10,8 @@ from typing import Final
 from ..api.room import ANSWER_CHECK_SECONDS, Room
 from ..clock import Clock
 from ..errors import IN_FRONT, NO_STARTS, NoRoom, Rejected, Unavailable
-from ..job import Job, RoomWait
+from ..job import Job
+from ..models import RoomWait
 from ..text import format_clock
 
 CHECK_SECONDS: Final = 10.0  # how often to look for jobs that were put back in the meantime
