@@ -22,6 +22,7 @@ from docs_platform_action.context import Context
 from docs_platform_action.inputs.settings import WaitSettings
 from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.jobs.polling import poll_export
 from docs_platform_action.models import ExportJob
 from tests.virtual_time import VirtualClock
@@ -123,7 +124,7 @@ def polls_of_the_action(seconds: float, shape: Shape) -> list[float]:
     The last poll is after its end.
     """
     platform = Platform(seconds, shape)
-    job = Job(mode=Mode.EXPORT, job_id="se_1", started_at=platform.clock.monotonic())
+    job = Job(kind=Export(), job_id="se_1", started_at=platform.clock.monotonic())
     poll_export(job, SETTINGS, platform.context)
     return platform.polled_at
 

@@ -8,6 +8,7 @@ from .github.deployments import GitHub
 from .http.client import HttpClient
 from .outputs import Outputs
 from .platform.platform import Platform
+from .platform.room import Room
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +18,7 @@ class Context:
     clock: Clock
     outputs: Outputs
     events: Events
+    room: Room
 
 
 @dataclass(frozen=True, kw_only=True)

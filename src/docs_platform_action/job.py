@@ -1,12 +1,13 @@
 """What is known of one job."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
-from .errors import ActionError, Cancelled, InvalidInput, NoRoom
-from .models import AgentJob, Archive, BundleLink, Changes, Deployment, ExportJob
+from .errors import ActionError, Cancelled, InvalidInput
+from .models import BundleLink, Delivered, Deployment, ExportJob, Phase, Reading, RoomWait
 from .text import UNUSABLE, format_clock
 
 DONE: Final = "done"
@@ -25,55 +26,104 @@ DOWNLOAD: Final = "downloaded"
 VERIFICATION: Final = "verified"
 UNPACK: Final = "unpacked"
 
-# that a link must remain valid at the end of the run, so that later steps can use it
-MIN_LINK_SECONDS: Final = 60.0
 
+class Kind:
+    """What a job is: what people call it, how it ends, and what only it has in `results`.
 
-@dataclass(frozen=True, kw_only=True)
-class Phase:
-    """A phase of a job, which is the current one until it has an `ended_at`.
-
-    Both times are on the clock's `monotonic`.
+    Each mode has a subclass. This class itself is for a job whose mode is unknown.
     """
 
-    name: str
-    began_at: float
-    ended_at: float | None = None
+    mode: ClassVar[str | None] = None
+    name: ClassVar[str] = "Static export"
+    noun: ClassVar[str] = "export"  # its name inside a sentence
 
-    def seconds(self, now: float) -> float:
-        """Return how long the phase has taken."""
-        ended_at = now if self.ended_at is None else self.ended_at
-        return ended_at - self.began_at
+    # the mode of a later run that continues with such a job, and what that run does with it
+    later_mode: ClassVar[str] = "collect"
+    later_verb: ClassVar[str] = "collect"
 
+    bundle_path_label: ClassVar[str] = "Saved as"
+    makes_pull_request: ClassVar[bool] = False
 
-@dataclass(frozen=True, kw_only=True)
-class RoomWait:
-    """A start's wait for room at the platform, with its last refusal.
+    # facts that only such a job has in the summary, with their keys in `results`
+    facts: ClassVar[Mapping[str, str]] = {}
 
-    Times are on the clock's `monotonic`: `until` is when the last attempt is made.
-    """
+    def site(self, job: "Job") -> str | None:
+        """Return what people call the site of a job, if it is about one."""
+        if job.domain is not None or job.project_id is None:
+            return job.domain
+        return f"project {job.project_id}"
 
-    refusal: NoRoom
-    refusals: int
-    since: float
-    next_at: float = math.inf
-    until: float = math.inf
-    is_over: bool = False  # the last attempt was refused, too
+    def subject(self, job: "Job") -> str:
+        """Return the job's name for people, which begins a sentence."""
+        if job.site is not None:
+            return f"{self.noun.capitalize()} of {job.site}"
+        if job.job_id:
+            return f"{self.noun.capitalize()} job {job.job_id}"
+        return self.name
 
+    def title(self, job: "Job") -> str:
+        """Return the job's name above its log and its summary."""
+        if job.site is None:
+            return job.subject
+        return f"{self.name} of {job.site}"
 
-@dataclass(frozen=True, kw_only=True)
-class Delivered:
-    """What is delivered of a bundle so far. Paths are as later steps see them."""
+    def heading(self, job: "Job") -> tuple[str, str]:
+        """Return what the table of a job's facts is about: a label, and its value."""
+        if job.domain is not None:
+            return self.noun.capitalize(), job.domain
+        if job.project_id is not None:
+            return "Project", job.project_id
+        return "Job", job.job_id or ""
 
-    archive: Archive | None = None
-    bundle_path: str | None = None
-    site_path: str | None = None
-    site_files: int | None = None
-    values_file: str | None = None
-    manifest_path: str | None = None
-    site_sha256: str | None = None
-    changes: Changes | None = None
-    changes_path: str | None = None
+    def inputs_to_collect(self, job: "Job", job_id: str | None) -> str:
+        """Return the inputs with which a later run continues with a job of the same project."""
+        inputs = [f"mode: {self.later_mode}"]
+        if job.project_id is not None:
+            inputs.append(f"project-id: {job.project_id}")
+        inputs.append(f"job-id: {job_id}")
+        return ", ".join(inputs)
+
+    def how_to_collect(self, job: "Job", subject: str) -> str:
+        """Return how a later run continues with a job that failed here. Empty if none can."""
+        has_been_seen = job.was_started_here or job.status is not None
+        if job.has_ended or not has_been_seen:
+            return ""
+        inputs = job.inputs_to_collect
+        if not job.has_known_status:
+            later = f"{self.later_verb} it in a later run with `{inputs}`"
+            return f"If the job is still running, {later}."
+        later = f"{self.later_verb.capitalize()} it in a later run with `{inputs}`"
+        return f"{subject} continues on the platform. {later}."
+
+    def lack_of_room(self, _job: "Job") -> str:
+        """Return what the refused start of a job waits for, in a clause."""
+        return ""
+
+    def how_to_collect_other(self, _job: "Job") -> str:
+        """Return how to use the job that keeps this one from starting, unless it is this run's."""
+        return ""
+
+    def phase_of(self, _reading: Reading) -> str | None:
+        """Return the phase of a job with this reading, if such jobs have phases."""
+        return None
+
+    def pr_link(self, _job: "Job") -> str | None:
+        """Return the pull request that a job ended with."""
+        return None
+
+    def verdict_without_failure(self, job: "Job") -> str:
+        """Return the verdict on a job that has not failed."""
+        if job.job_id is None and job.ended_at is None:
+            return NOT_STARTED
+        return DONE
+
+    def cancelled_before_start(self, _job: "Job", _now: float) -> Sequence[str]:
+        """Return what to know of a job without an ID that a signal ended, in sentences."""
+        return ["Nothing was started on the platform."]
+
+    def fields(self, _job: "Job") -> Mapping[str, object]:
+        """Return the keys of a job's object in `results` that only this kind fills."""
+        return {}
 
 
 class StartAttempt(Protocol):
@@ -94,17 +144,17 @@ class Job:
     `reading`, `link`, `delivered` and `room` are replaced whole, so any thread may read them.
     """
 
-    mode: str | None
+    kind: Kind
     domain: str | None = None
     project_id: str | None = None
     job_id: str | None = None
     masks_bundle_url: bool = False
     deployed: Deployment | None = None  # what the platform served when the export was started
     deployed_later: Deployment | None = None  # what it served at the end, if that is another one
-    reading: ExportJob | AgentJob | None = None  # the last one
+    reading: Reading | None = None  # the last one
     link: BundleLink | None = None
     has_short_link: bool = False  # also after a new one was made
-    delivered: Delivered = Delivered()
+    delivered: Delivered = field(default_factory=Delivered)
     room: RoomWait | None = None  # also after the start was accepted
     failure: ActionError | None = None
     start_attempt: StartAttempt | None = None  # whose outcome is not known
@@ -136,7 +186,7 @@ class Job:
         """Return the name of a phase, or how the job ended in it."""
         is_last = phase is self.phases[-1]
         is_wait = phase.name in {QUEUE, ROOM}  # took this long, however it ended
-        is_exported = phase.name == RUN and self.status == ExportJob.COMPLETED
+        is_exported = phase.name == RUN and self.is_completed
         if self.failure is None or not is_last or is_wait or is_exported:
             return phase.name
         return f"{self.verdict} after"
@@ -146,18 +196,20 @@ class Job:
         self.started_at = now
         self.end_phase(now)
         if status is not None:
-            self.reading = ExportJob(status=status)
+            self.record(ExportJob(status=status))
         self.job_id = job_id  # last: any thread that sees the id sees the rest, too
 
-    def record(self, reading: ExportJob | AgentJob, now: float) -> None:
-        """Record a reading of the job."""
+    def record(self, reading: Reading, *, polled_at: float | None = None) -> None:
+        """Record a reading of the job. One that was polled also tells its phase."""
         self.reading = reading
-        if isinstance(reading, ExportJob):
-            phase = QUEUE if reading.status == ExportJob.QUEUED else RUN
-            self.start_phase(phase, self._phase_began_at(reading, now))
-        self.last_read_at = now
+        if polled_at is None:
+            return
+        phase = self.kind.phase_of(reading)
+        if phase is not None:
+            self.start_phase(phase, self._phase_began_at(reading, polled_at))
+        self.last_read_at = polled_at
 
-    def _phase_began_at(self, reading: ExportJob, now: float) -> float:
+    def _phase_began_at(self, reading: Reading, now: float) -> float:
         """Return when the phase of a new reading began, as far as it is known."""
         began_at: float | None = now
         if self.last_read_at is None:
@@ -176,23 +228,34 @@ class Job:
     @property
     def progress(self) -> float | None:
         """The last reading's percentage. What a queued job reports is not its own progress."""
-        if not isinstance(self.reading, ExportJob) or self.reading.status == ExportJob.QUEUED:
+        reading = self.reading  # read once: another thread may change it
+        if reading is None or reading.is_queued:
             return None
-        return self.reading.progress
+        return reading.progress
 
     @property
     def reported_pages(self) -> int | None:
         """The last reading's page count, also while the job is running."""
-        if not isinstance(self.reading, ExportJob):
+        if self.reading is None:
             return None
         return self.reading.page_count
 
     @property
     def page_count(self) -> int | None:
         """The page count of the completed job."""
-        if self.status != ExportJob.COMPLETED:
+        if not self.is_completed:
             return None
         return self.reported_pages
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether the job waits for its turn on the platform."""
+        return self.reading is not None and self.reading.is_queued
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the job's last known status is that it has completed."""
+        return self.reading is not None and self.reading.is_completed
 
     @property
     def has_ended(self) -> bool:
@@ -202,54 +265,22 @@ class Job:
     @property
     def has_known_status(self) -> bool:
         """Whether the job's status is unread, or one that the API's description has."""
-        return self.reading is None or self.reading.status in self.reading.KNOWN_STATUSES
+        return self.reading is None or self.reading.has_known_status
 
     @property
     def pr_link(self) -> str | None:
-        """The pull request of an agent job that completed or was archived."""
-        is_done = self.status in {AgentJob.COMPLETED, AgentJob.ARCHIVED}
-        if not isinstance(self.reading, AgentJob) or not is_done:
-            return None
-        return self.reading.pr_link
-
-    @property
-    def is_agent_job(self) -> bool:
-        """Whether this is an agent's job, and not an export."""
-        return self.mode == "agent"
-
-    @property
-    def is_bundle_file(self) -> bool:
-        """Whether this is a bundle that is a file here already, and not a job of the platform."""
-        return self.mode == "unpack"
-
-    @property
-    def kind(self) -> str:
-        """What the job is, for people."""
-        if self.is_agent_job:
-            return "Agent job"
-        if self.is_bundle_file:
-            return "Bundle"
-        return "Static export"
+        """The pull request that the job ended with."""
+        return self.kind.pr_link(self)
 
     @property
     def site(self) -> str | None:
-        """What people call the site of an export or a bundle."""
-        if self.domain is not None or self.project_id is None or self.is_agent_job:
-            return self.domain
-        return f"project {self.project_id}"
+        """What people call the job's site, if it is about one."""
+        return self.kind.site(self)
 
     @property
     def inputs_to_collect(self) -> str:
         """The inputs with which a later run continues with the job."""
-        return self.inputs_to_collect_as(self.job_id)
-
-    def inputs_to_collect_as(self, job_id: str | None) -> str:
-        """Return the inputs with which a later run continues with a job of the same project."""
-        inputs = ["mode: agent" if self.is_agent_job else "mode: collect"]
-        if self.project_id is not None:
-            inputs.append(f"project-id: {self.project_id}")
-        inputs.append(f"job-id: {job_id}")
-        return ", ".join(inputs)
+        return self.kind.inputs_to_collect(self, self.job_id)
 
     @property
     def was_started_here(self) -> bool:
@@ -264,23 +295,12 @@ class Job:
     @property
     def subject(self) -> str:
         """The job's name for people, which begins a sentence."""
-        if self.is_agent_job:
-            if not self.job_id:
-                return self.kind
-            return f"Agent job {self.job_id} of project {self.project_id}"
-        if self.site is not None:
-            noun = "Bundle" if self.is_bundle_file else "Export"
-            return f"{noun} of {self.site}"
-        if self.job_id:
-            return f"Export job {self.job_id}"
-        return self.kind
+        return self.kind.subject(self)
 
     @property
     def title(self) -> str:
         """The job's name above its log and its summary."""
-        if self.site is None:
-            return self.subject
-        return f"{self.kind} of {self.site}"
+        return self.kind.title(self)
 
     def headline(self, error: ActionError) -> str:
         """Return what failed and how, in one sentence."""
@@ -291,50 +311,23 @@ class Job:
     @property
     def lack_of_room(self) -> str:
         """What its refused start waits for, in a clause."""
-        if self.room is None:
-            return ""
-        refusal = self.room.refusal
-        if refusal.status == NoRoom.LIMIT:
-            return "the platform allows no more starts for now (429)"
-        reason = f"another export of {self.site} is running"
-        if refusal.own_site is not None:
-            reason = f"the platform is exporting the same deployment for {refusal.own_site}"
-        if refusal.running_job_id is not None:
-            reason += f" (job {refusal.running_job_id})"
-        return reason
+        return self.kind.lack_of_room(self)
 
     @property
     def how_to_collect_other(self) -> str:
-        """How to use the export that keeps this one from starting, unless it is this run's own."""
-        room = self.room
-        if room is None or room.refusal.status == NoRoom.LIMIT:
-            return ""
-        if room.refusal.own_site is not None:
-            return ""
-        running = room.refusal.running_job_id
-        if running is None:
-            inputs = self.inputs_to_collect_as("ID")
-            return f"To use that export, collect it with `{inputs}` (the dashboard shows the ID)."
-        return f"To use that export, collect it with `{self.inputs_to_collect_as(running)}`."
+        """How to use the job that keeps this one from starting, unless it is this run's own."""
+        return self.kind.how_to_collect_other(self)
 
     @property
     def verdict(self) -> str:
         """One of the `VERDICTS`."""
         if self.failure is None:
-            return self._verdict_without_failure
+            return self.kind.verdict_without_failure(self)
         if self.began_at is None and not isinstance(self.failure, InvalidInput):
             return NOT_STARTED
         if isinstance(self.failure, Cancelled):
             return CANCELLED
         return FAILED
-
-    @property
-    def _verdict_without_failure(self) -> str:
-        if self.was_started_here and self.link is None:
-            return STARTED
-        if self.job_id is None and self.ended_at is None:
-            return NOT_STARTED
-        return DONE
 
     def link_seconds(self, now: datetime) -> float:
         """Return how long the link remains valid, at most 0 if it has expired.
@@ -362,14 +355,13 @@ class Job:
         when = "before it started"
         if self.began_at is not None:
             when = f"after {format_clock(self.duration_seconds(now))}"
-        details = []
+        details: list[str] = []
         # before the job's id is read: a start records the id, and then clears the attempt
         if self.is_start_unconfirmed:
-            check = "Check the dashboard to see whether the export is running."
+            check = f"Check the dashboard to see whether the {self.kind.noun} is running."
             details.append(f"A start request was in flight. {check}")
-        elif self.job_id is None and not self.is_bundle_file:
-            details.append("Nothing was started on the platform.")
-            details += self._details_of_room_wait(now)
+        elif self.job_id is None:
+            details += self.kind.cancelled_before_start(self, now)
         self.failure = Cancelled(
             f"cancelled {when}",
             details=tuple(details),
@@ -378,25 +370,13 @@ class Job:
         self.ended_at = now
         self.end_phase(now)
 
-    def _details_of_room_wait(self, now: float) -> list[str]:
-        """Return sentences about the wait for room that a cancel interrupts, if one does."""
-        if self.room is None or self.room.next_at <= now:
-            return []
-        waited = format_clock(now - self.room.since)
-        sentences = [
-            f"It had waited for room for {waited}: {self.lack_of_room}.",
-            self.room.refusal.asked_pause,
-            self.how_to_collect_other,
-        ]
-        return [sentence for sentence in sentences if sentence]
-
     def result(self, now: float) -> dict[str, object]:
         """Return the job's object in the output `results`, with every key.
 
         Unknown values are `None`.
         """
         result: dict[str, object] = {
-            "mode": self.mode,
+            "mode": self.kind.mode,
             "domain": self.domain,
             "projectId": self.project_id,
             "deployedCommit": None,
@@ -415,7 +395,7 @@ class Job:
             "changed": None,
             "changes": None,
             "changesPath": self.delivered.changes_path,
-            "prLink": self.pr_link,
+            "prLink": None,
             "repository": None,
             "ref": None,
             "model": None,
@@ -425,15 +405,8 @@ class Job:
             "failureReason": None,
             "message": None,
         }
-        if self.deployed is not None and self.job_id is not None:
-            result["deployedCommit"] = self.deployed.commit
         self._add_delivery(result)
-        if isinstance(self.reading, AgentJob):
-            result["repository"] = self.reading.repository
-            result["ref"] = self.reading.ref
-            result["model"] = self.reading.model
-            result["createdAt"] = self.reading.created_at
-            result["archivedAt"] = self.reading.archived_at
+        result.update(self.kind.fields(self))
         if self.failure is not None:
             result["failureReason"] = self.failure.failure_reason
             result["message"] = self._message(self.failure)

@@ -5,14 +5,15 @@ import io
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, Generic, TextIO, TypeVar
 from urllib.parse import urlsplit
 
 from requests.utils import get_environ_proxies
 
 from .addresses import is_loopback
-from .bundle.deliver import deliver_file
+from .bundle.link import Renewals
 from .clock import Clock
 from .context import Context, PlatformContext
 from .errors import ActionError, InternalError, internal_error
@@ -28,17 +29,14 @@ from .inputs.settings import (
     CollectSettings,
     CommitSettings,
     ExportSettings,
-    PlatformModeSettings,
-    Settings,
-    SiteSettings,
+    PlatformSettings,
     UnpackSettings,
 )
 from .inputs.table import Mode
-from .job import Job
-from .jobs.agent import wait_for_agent
-from .jobs.collect import collect_site
-from .jobs.export_runner import ExportRunner
-from .jobs.runner import Runner, SingleJobRunner
+from .job import Job, Kind
+from .jobs import agent, collect, export, unpack
+from .jobs.runner import Runner
+from .jobs.task import Batch
 from .outputs import Outputs
 from .platform.platform import Platform
 from .platform.room import Room
@@ -51,11 +49,27 @@ from .report.log import Log
 from .report.summary import Summary, write_summary
 from .signals import SignalHandler
 
-READ_SETTINGS: Final[Mapping[Mode, Callable[[Inputs], Settings]]] = {
-    Mode.EXPORT: ExportSettings.read,
-    Mode.COLLECT: CollectSettings.read,
-    Mode.UNPACK: UnpackSettings.read,
-    Mode.AGENT: AgentSettings.read,
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class _Mode(Generic[S]):
+    """What a mode does: the kind of its jobs, and how its inputs become tasks."""
+
+    kind: Kind
+    read: Callable[[Inputs], S]
+    batch: Callable[[S], Batch]
+
+    def batch_of(self, inputs: Inputs) -> Batch:
+        """Return what the inputs ask for."""
+        return self.batch(self.read(inputs))
+
+
+MODES: Final[Mapping[Mode, _Mode[Any]]] = {
+    Mode.EXPORT: _Mode(export.EXPORT, ExportSettings.read, export.batch),
+    Mode.COLLECT: _Mode(collect.COLLECT, CollectSettings.read, collect.batch),
+    Mode.UNPACK: _Mode(unpack.UNPACKING, UnpackSettings.read, unpack.batch),
+    Mode.AGENT: _Mode(agent.AGENT, AgentSettings.read, agent.batch),
 }
 
 CANCELLED_OUTPUTS_SECONDS: Final = 1.0  # to write outputs, before the runner kills the container
@@ -101,17 +115,21 @@ def run(
     env_file = _path(environ, "OUTPUT_ENV_FILE") if output_file is None else None
     outputs = Outputs(output_file, console.redactor, env_file=env_file)
     started_at = clock.monotonic()
-    jobs = [Job(mode=reader.mode, began_at=started_at)]  # reports errors in the settings
+    kind = Kind() if reader.mode is None else MODES[reader.mode].kind
+    jobs: Sequence[Job] = [Job(kind=kind, began_at=started_at)]  # reports errors in the inputs
     cancelled: Sequence[Job] = ()
     events: GuardedEvents | None = None
     exit_code = 0
     try:
-        settings = _read_settings(reader, environ, env_file, console)
+        inputs = _read_inputs(reader, environ, env_file, console)
+        batch = MODES[inputs.mode].batch_of(inputs)
         outputs.check()
-        jobs = jobs_of(settings)
-        events = GuardedEvents(_log_of(settings, jobs, console, clock), console)
-        context = Context(clock=clock, outputs=outputs, events=events)
-        runner = _runner_for(settings, jobs, context, console.redactor)
+        jobs = batch.jobs
+        log = Log(console, clock, jobs, max_parallel=batch.max_parallel)
+        events = GuardedEvents(log, console)
+        room = Room(clock, start_timeout_seconds=batch.start_timeout_seconds)
+        context = Context(clock=clock, outputs=outputs, events=events, room=room)
+        runner = _runner_for(batch, context, console.redactor)
         received = signal_handler.run(runner)
         if received is not None:
             exit_code = 128 + received
@@ -144,32 +162,6 @@ def run(
     return exit_code or int(any(job.failure is not None for job in jobs))
 
 
-def jobs_of(settings: Settings) -> list[Job]:
-    """Return a new job for each site, or for the one job that a run is about."""
-    match settings:
-        case ExportSettings():
-            return [_job_of_site(Mode.EXPORT, site) for site in settings.sites]
-        case CollectSettings():
-            job = _job_of_site(Mode.COLLECT, settings.site)
-            job.job_id = settings.job_id
-            return [job]
-        case UnpackSettings():
-            return [Job(mode=Mode.UNPACK, domain=settings.domain)]
-        case AgentSettings():
-            project_id = settings.project_id
-            return [Job(mode=Mode.AGENT, project_id=project_id, job_id=settings.job_id)]
-    raise TypeError(type(settings).__name__)
-
-
-def _job_of_site(mode: Mode, site: SiteSettings) -> Job:
-    return Job(
-        mode=mode,
-        domain=site.domain,
-        project_id=site.project_id,
-        masks_bundle_url=site.delivery.mask_bundle_url,
-    )
-
-
 def _record_failure(jobs: Sequence[Job], error: Exception) -> None:
     """Record what ended the run in each job that has not failed by itself."""
     failure = error if isinstance(error, ActionError) else internal_error(error)
@@ -178,83 +170,50 @@ def _record_failure(jobs: Sequence[Job], error: Exception) -> None:
             job.failure = failure
 
 
-def _read_settings(
+def _read_inputs(
     reader: Reader,
     environ: Mapping[str, str],
     env_file: Path | None,
     console: Console,
-) -> Settings:
+) -> Inputs:
     """Read the inputs, and show the warnings about them, also if they are refused."""
     roots = [_path(environ, "GITHUB_WORKSPACE") or Path()]
     temporary = _path(environ, "RUNNER_TEMP")
     if temporary is not None:
         roots.append(temporary)
     try:
-        inputs = reader.read(roots=roots, env_file=env_file)
+        return reader.read(roots=roots, env_file=env_file)
     finally:
         for warning in reader.warnings:
             console.warning([warning])
-    return READ_SETTINGS[inputs.mode](inputs)
 
 
-def _log_of(settings: Settings, jobs: Sequence[Job], console: Console, clock: Clock) -> Log:
-    max_parallel = settings.max_parallel if isinstance(settings, ExportSettings) else 1
-    return Log(console, clock, jobs, max_parallel=max_parallel)
-
-
-def _runner_for(
-    settings: Settings,
-    jobs: Sequence[Job],
-    context: Context,
-    redactor: Redactor,
-) -> Runner:
-    """Return what runs the jobs, with the parts that the mode needs."""
-    match settings:
-        case UnpackSettings():
-            unpacking = functools.partial(deliver_file, settings=settings, context=context)
-            return SingleJobRunner(jobs[0], unpacking, context)
-        case ExportSettings():
-            platform = _platform_context(settings, context, redactor)
-            return ExportRunner(jobs, settings, platform)
-        case CollectSettings():
-            platform = _platform_context(settings, context, redactor)
-            collecting = functools.partial(
-                collect_site,
-                waiting=settings.waiting,
-                delivery=settings.site.delivery,
-                context=platform,
-            )
-            return SingleJobRunner(jobs[0], collecting, platform)
-        case AgentSettings():
-            platform = _platform_context(settings, context, redactor)
-            waiting = functools.partial(wait_for_agent, settings=settings, context=platform)
-            return SingleJobRunner(jobs[0], waiting, platform)
-    raise TypeError(type(settings).__name__)
+def _runner_for(batch: Batch, context: Context, redactor: Redactor) -> Runner:
+    """Return what runs the batch, with the parts that its tasks need."""
+    if batch.platform is None:
+        return Runner(batch, context)
+    platform_context = _platform_context(batch.platform, batch.commit, context, redactor)
+    renewals = Renewals(batch.deliveries, platform_context)
+    return Runner(batch, platform_context, renewals=renewals)
 
 
 def _platform_context(
-    settings: PlatformModeSettings,
+    platform: PlatformSettings,
+    commit: CommitSettings | None,
     context: Context,
     redactor: Redactor,
 ) -> PlatformContext:
-    platform = settings.platform
     client = HttpClient(
         transport=Transport(create_ssl_context(platform.ca_bundle)),
         clock=context.clock,
         proxies_for=functools.cache(_proxies_for),  # reading the environment is slow
         redactor=redactor,
     )
-    start_timeout_seconds = 0.0
-    github: GitHub | None = None
-    if isinstance(settings, ExportSettings):
-        start_timeout_seconds = settings.start_timeout_seconds
-        if settings.commit is not None:
-            github = _github(settings.commit, client, context)
     sender = Sender(
         client=client,
         base_url=platform.base_url,
         key=platform.admin_key,
-        room=Room(context.clock, start_timeout_seconds=start_timeout_seconds),
+        room=context.room,
         clock=context.clock,
         outage_tolerance_seconds=platform.outage_tolerance_seconds,
         events=context.events,
@@ -263,9 +222,10 @@ def _platform_context(
         clock=context.clock,
         outputs=context.outputs,
         events=context.events,
+        room=context.room,
         client=client,
         platform=Platform(sender),
-        github=github,
+        github=_github(commit, client, context) if commit is not None else None,
     )
 
 

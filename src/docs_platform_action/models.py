@@ -1,11 +1,13 @@
 """Values that several parts of the action pass on. Unknown ones are `None`."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Final
 
+from .errors import NoRoom
 from .text import UNUSABLE
 
 API: Final = "API"
@@ -14,28 +16,99 @@ GITHUB: Final = "GitHub"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportJob:
-    """The status of a static export job. `progress` is a percentage, 0 to 100.
+class Phase:
+    """A phase of a job, which is the current one until it has an `ended_at`.
 
-    A completed one has a `link` by project.
+    Both times are on the clock's `monotonic`.
     """
+
+    name: str
+    began_at: float
+    ended_at: float | None = None
+
+    def seconds(self, now: float) -> float:
+        """Return how long the phase has taken."""
+        ended_at = now if self.ended_at is None else self.ended_at
+        return ended_at - self.began_at
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoomWait:
+    """A start's wait for room at the platform, with its last refusal.
+
+    Times are on the clock's `monotonic`: `until` is when the last attempt is made.
+    """
+
+    refusal: NoRoom
+    refusals: int
+    since: float
+    next_at: float = math.inf
+    until: float = math.inf
+    is_over: bool = False  # the last attempt was refused, too
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What was read of a job. `progress` is a percentage, 0 to 100."""
 
     status: str
     progress: float | None = None
     page_count: int | None = None
-    error: str | None = None
-    link: "BundleLink | None" = None
 
     QUEUED: ClassVar[str] = "queued"
-    RUNNING: ClassVar[str] = "running"
     COMPLETED: ClassVar[str] = "completed"
     FAILED: ClassVar[str] = "failed"
-    KNOWN_STATUSES: ClassVar[tuple[str, ...]] = (QUEUED, RUNNING, COMPLETED, FAILED)
+    KNOWN_STATUSES: ClassVar[tuple[str, ...]] = ()  # in the API's description
+    FINAL_STATUSES: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def has_known_status(self) -> bool:
+        """Whether the status is one that the API's description has."""
+        return self.status in self.KNOWN_STATUSES
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether the job waits for its turn on the platform."""
+        return self.status == self.QUEUED
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the job has completed."""
+        return self.status == self.COMPLETED
 
     @property
     def has_ended(self) -> bool:
         """Whether the job has ended. A job with an unknown status is still running."""
-        return self.status in {self.COMPLETED, self.FAILED}
+        return self.status in self.FINAL_STATUSES
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportJob(Reading):
+    """The status of a static export job. A completed one has a `link` by project."""
+
+    error: str | None = None
+    link: "BundleLink | None" = None
+
+    RUNNING: ClassVar[str] = "running"
+    FINAL_STATUSES: ClassVar[tuple[str, ...]] = (Reading.COMPLETED, Reading.FAILED)
+    KNOWN_STATUSES: ClassVar[tuple[str, ...]] = (Reading.QUEUED, RUNNING, *FINAL_STATUSES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentJob(Reading):
+    """The status of an AI agent's job."""
+
+    pr_link: str | None = None
+    unusable_pr_link: str | None = None  # what the API gave instead of an address
+    repository: str | None = None
+    ref: str | None = None
+    model: str | None = None
+    created_at: str | None = None
+    archived_at: str | None = None
+
+    ARCHIVED: ClassVar[str] = "archived"
+    FINAL_STATUSES: ClassVar[tuple[str, ...]] = (Reading.COMPLETED, ARCHIVED, Reading.FAILED)
+    KNOWN_STATUSES: ClassVar[tuple[str, ...]] = ("active", *FINAL_STATUSES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,27 +189,18 @@ class Changes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentJob:
-    """The status of an AI agent's job."""
+class Delivered:
+    """What is delivered of a bundle so far. Paths are as later steps see them."""
 
-    status: str
-    pr_link: str | None = None
-    unusable_pr_link: str | None = None  # what the API gave instead of an address
-    repository: str | None = None
-    ref: str | None = None
-    model: str | None = None
-    created_at: str | None = None
-    archived_at: str | None = None
-
-    COMPLETED: ClassVar[str] = "completed"
-    ARCHIVED: ClassVar[str] = "archived"
-    FAILED: ClassVar[str] = "failed"
-    KNOWN_STATUSES: ClassVar[tuple[str, ...]] = ("active", COMPLETED, ARCHIVED, FAILED)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the job has ended."""
-        return self.status in {self.COMPLETED, self.ARCHIVED, self.FAILED}
+    archive: Archive | None = None
+    bundle_path: str | None = None
+    site_path: str | None = None
+    site_files: int | None = None
+    values_file: str | None = None
+    manifest_path: str | None = None
+    site_sha256: str | None = None
+    changes: Changes | None = None
+    changes_path: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

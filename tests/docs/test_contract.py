@@ -17,6 +17,13 @@ from docs_platform_action.inputs import settings as settings_module
 from docs_platform_action.inputs.table import INPUTS, Input, Mode
 from docs_platform_action.job import Delivered, Job
 from docs_platform_action.models import AgentJob, Archive, BundleLink, ExportJob, FileDigests
+from docs_platform_action.inputs.settings import Mode
+from docs_platform_action.inputs.table import INPUTS, Input
+from docs_platform_action.job import Job
+from docs_platform_action.jobs.agent import Agent
+from docs_platform_action.jobs.export import Export
+from docs_platform_action.manifest import FileDigests
+from docs_platform_action.models import AgentJob, Archive, BundleLink, Delivered, ExportJob
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.signals import SIGNALS
@@ -89,7 +96,7 @@ FAILURE_REASONS = (
 )
 JOBS = (
     Job(
-        mode=Mode.EXPORT,
+        kind=Export(),
         domain="docs.example.com",
         job_id="se_1",
         deployed=read_deployment(
@@ -109,7 +116,7 @@ JOBS = (
         ),
     ),
     Job(
-        mode=Mode.AGENT,
+        kind=Agent(),
         project_id="prj_1",
         job_id="aj_1",
         reading=AgentJob(
@@ -122,8 +129,8 @@ JOBS = (
             archived_at="2026-05-04T15:04:00Z",
         ),
     ),
-    Job(mode=Mode.EXPORT, failure=Cancelled("cancelled")),
-    Job(mode=Mode.AGENT, failure=Cancelled("cancelled")),
+    Job(kind=Export(), failure=Cancelled("cancelled")),
+    Job(kind=Agent(), failure=Cancelled("cancelled")),
 )
 """Jobs that have everything that a job can have."""
 

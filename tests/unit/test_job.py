@@ -9,6 +9,10 @@ from docs_platform_action.errors import JobFailed
 from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import QUEUE, ROOM, RUN, Job, Phase
 from docs_platform_action.models import AgentJob, BundleLink, ExportJob
+from docs_platform_action.job import QUEUE, ROOM, RUN, Job
+from docs_platform_action.jobs.agent import Agent
+from docs_platform_action.jobs.export import Export
+from docs_platform_action.models import AgentJob, BundleLink, ExportJob, Phase
 from tests.virtual_time import NOON
 
 LINK = BundleLink(
@@ -17,7 +21,7 @@ LINK = BundleLink(
 
 
 def export(**known: Any) -> Job:
-    return Job(mode=Mode.EXPORT, domain="docs.example.com", **known)
+    return Job(kind=Export(), domain="docs.example.com", **known)
 
 
 def phases(job: Job) -> list[tuple[str, float, float | None]]:
@@ -41,7 +45,7 @@ class TestReadings:
         job = export(started_at=10.0)
 
         for at, status in readings:
-            job.record(ExportJob(status=status), at)
+            job.record(ExportJob(status=status), polled_at=at)
 
         assert phases(job) == expected
         assert job.last_read_at == readings[-1][0]
@@ -49,10 +53,10 @@ class TestReadings:
 
     def test_a_collected_job_begins_with_the_wait_and_an_agent_job_has_no_phases(self) -> None:
         collected = export(began_at=5.0)
-        agent = Job(mode=Mode.AGENT)
+        agent = Job(kind=Agent())
 
-        collected.record(ExportJob(status="running"), 9.0)
-        agent.record(AgentJob(status="active"), 9.0)
+        collected.record(ExportJob(status="running"), polled_at=9.0)
+        agent.record(AgentJob(status="active"), polled_at=9.0)
 
         assert phases(collected) == [(RUN, 5.0, None)]
         assert phases(agent) == []
@@ -103,7 +107,7 @@ class TestReadings:
     )
     def test_a_pull_request_counts_only_at_a_good_end(self, status: str, is_shown: bool) -> None:
         reading = AgentJob(status=status, pr_link="https://git.example.com/7")
-        job = Job(mode=Mode.AGENT, reading=reading)
+        job = Job(kind=Agent(), reading=reading)
 
         assert (job.pr_link is not None) == is_shown
 
@@ -153,7 +157,7 @@ class TestResult:
             status="archived\n::error::x", pr_link="https://git.example.com/7", **known
         )
 
-        result = Job(mode=Mode.AGENT, project_id="p", reading=reading).result(0.0)
+        result = Job(kind=Agent(), project_id="p", reading=reading).result(0.0)
 
         assert result["status"] == "archived ::error::x"
         names = ("projectId", "repository", "ref", "model", "createdAt", "archivedAt")

@@ -21,6 +21,9 @@ from docs_platform_action.errors import (
 from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Delivered, Job
 from docs_platform_action.models import BundleLink, Changes, Deployment, ExportJob
+from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
+from docs_platform_action.models import BundleLink, Changes, Delivered, Deployment, ExportJob
 from docs_platform_action.outputs import MAX_VARIABLE_BYTES, Outputs
 from docs_platform_action.redaction import HIDDEN, Redactor
 from tests.folders import files_of_at_most
@@ -31,7 +34,7 @@ LINK = "https://s.example.com/b?sig=1,2&x='y'"
 
 
 def export(**known: Any) -> Job:
-    return Job(mode=Mode.EXPORT, domain="docs.example.com", **{"job_id": "se_1", **known})
+    return Job(kind=Export(), domain="docs.example.com", **{"job_id": "se_1", **known})
 
 
 def write(outputs: Outputs, *jobs: Job) -> dict[str, str]:

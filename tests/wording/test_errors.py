@@ -26,6 +26,7 @@ from docs_platform_action.bundle.pipe import Pipe
 from docs_platform_action.errors import ActionError, internal_error
 from docs_platform_action.inputs import paths
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.outputs import Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.text import clean
@@ -539,9 +540,9 @@ def _of_the_system(runs: Runs) -> Iterator[ActionError]:
 
 
 def _cancelled() -> Iterator[ActionError]:
-    waiting = Job(mode="export")
-    running = Job(mode="export", began_at=100.0, job_id="se_1")
-    starting = Job(mode="export", began_at=100.0)
+    waiting = Job(kind=Export())
+    running = Job(kind=Export(), began_at=100.0, job_id="se_1")
+    starting = Job(kind=Export(), began_at=100.0)
     for job in (waiting, running, starting):
         job.cancel("SIGTERM", 131.0, is_start_unconfirmed=job is starting)
         if job.failure is not None:

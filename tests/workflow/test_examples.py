@@ -24,6 +24,7 @@ from docs.pages import readme_workflows
 from docs_platform_action.bundle.helm_values import values_text
 from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import BundleLink
 from tests.engine import docker
 from tests.workflow.act import DOMAIN, PROJECT, REPOSITORY, Act, WorkflowRun
@@ -515,7 +516,7 @@ def test_helm_reads_every_string_of_a_values_file_back_unchanged(
     examples_image: str, tmp_path: Path
 ) -> None:
     for number, value in enumerate(STRINGS):
-        job = Job(mode=Mode.EXPORT, domain=value, job_id=value)
+        job = Job(kind=Export(), domain=value, job_id=value)
         link = BundleLink(url=value, expires_at=value)
         text = values_text(job, link, value, datetime.now(UTC))
         (tmp_path / f"{number:02}.yaml").write_text(text, "utf-8", newline="")

@@ -9,6 +9,7 @@ import pytest
 from docs_platform_action.bundle.helm_values import values_text
 from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import BundleLink
 from tests.workflow.act import DOMAIN
 from tests.workflow.steps import run_step
@@ -41,7 +42,7 @@ chmod 755 /usr/local/bin/sleep /usr/local/bin/curl"""
 
 
 def chart_with(template: str) -> dict[str, str]:
-    job = Job(mode=Mode.EXPORT)
+    job = Job(kind=Export())
     return {
         "RELEASE": "docs",
         "NAMESPACE": "docs",

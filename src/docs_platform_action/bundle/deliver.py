@@ -1,17 +1,14 @@
 """Delivers a bundle as the settings ask: the archive, the site and the Helm values."""
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import Final
 
-from ..context import Context, PlatformContext
+from ..context import PlatformContext
 from ..errors import ActionError, Cancelled, DownloadFailed, InvalidBundle
-from ..inputs.settings import DeliverySettings, UnpackSettings
-from ..job import BUNDLE, DOWNLOAD, UNPACK, VERIFICATION, Job
+from ..inputs.settings import DeliverySettings
+from ..job import BUNDLE, DOWNLOAD, Job
 from ..models import OutputPath
-from ..text import format_bytes, format_digest
-from .faults import UNUSABLE_FILE, DiskTooSmall
-from .file import BundleFile, open_archive
+from .faults import DiskTooSmall
 from .guards import has_guards
 from .link import is_expiring, renew_link
 from .publication import Publication
@@ -22,7 +19,7 @@ from .values_file import write_values_file
 MAX_RESTARTS: Final = 2  # of a delivery whose download cannot be resumed
 
 
-def deliver(job: Job, settings: DeliverySettings, context: PlatformContext) -> None:
+def deliver_bundle(job: Job, settings: DeliverySettings, context: PlatformContext) -> None:
     """Deliver the bundle of a job that has a link.
 
     Raises `ActionError` and `Cancelled`; what was delivered before it is kept.
@@ -36,7 +33,7 @@ def deliver(job: Job, settings: DeliverySettings, context: PlatformContext) -> N
             renew_link(job, settings, context)
         write_values_file(job, settings, publication.owners, context)
     finally:
-        _warn_of_chown_error(publication)
+        publication.warn_of_chown_error()
 
 
 def _deliver_files(
@@ -103,53 +100,3 @@ def _keep_refused_archive(stream: BundleStream, archive: Staged, publication: Pu
         raise
     except ActionError:
         return  # why the archive was refused is reported, and not this
-
-
-def deliver_file(job: Job, settings: UnpackSettings, context: Context) -> None:
-    """Publish the site of a bundle that is a file here, once its digest is verified.
-
-    Raises `ActionError` and `Cancelled`.
-    """
-    source = settings.bundle_path
-    publication = Publication(job, settings.publication, context)
-    job.start_phase(VERIFICATION, context.clock.monotonic())
-    cancellation = context.clock.cancellation
-    try:
-        with BundleFile(
-            open_archive(source),
-            source.name,
-            settings.bundle_sha256,
-            cancellation,
-        ) as file:
-            archive = file.verify()
-            job.start_phase(UNPACK, context.clock.monotonic())
-            job.delivered = replace(job.delivered, archive=archive)
-            fact = f"{format_bytes(archive.size)}, SHA-256 {format_digest(archive.sha256)}"
-            context.events.noted(job, f"Verified {source.name}: {fact}")
-            _publish_verified(publication, settings.site_path, file)
-        job.delivered = replace(job.delivered, bundle_path=source.name)
-    finally:
-        _warn_of_chown_error(publication)
-
-
-def _publish_verified(publication: Publication, target: OutputPath, file: BundleFile) -> None:
-    try:
-        publication.publish_site(target, file, None)
-    except InvalidBundle as error:
-        # another run of the workflow would read the same archive
-        if error.remedy == InvalidBundle.default_remedy:
-            error.cause = UNUSABLE_FILE["cause"]
-            error.remedy = UNUSABLE_FILE["remedy"]
-        raise
-
-
-def _warn_of_chown_error(publication: Publication) -> None:
-    reason = publication.owners.chown_error
-    if reason is None:
-        return
-    lines = [
-        "The action's files could not be given to the workspace's owner.",
-        f"The file system reported: {reason}.",
-        "Later steps can read them, but may not be able to change or delete them.",
-    ]
-    publication.context.events.warning(publication.job, lines)

@@ -7,7 +7,7 @@ from ..context import PlatformContext
 from ..errors import ActionError, Cancelled, Unavailable
 from ..inputs.settings import DeliverySettings
 from ..job import BUNDLE, Job
-from ..models import BundleLink
+from ..models import BundleLink, ExportJob
 from ..ownership import Owners
 from ..text import as_sentence, format_seconds
 from .values_file import write_values_file
@@ -21,7 +21,10 @@ MAX_FAILED_RENEWALS: Final = 3  # in a row, at the end of a run
 def make_link(job: Job, context: PlatformContext) -> None:
     """Record the first link of a completed export. Raises what `Platform.make_link` does."""
     job.start_phase(BUNDLE, context.clock.monotonic())
-    _record(job, job.reported_link or context.platform.make_link(job), context)
+    link: BundleLink | None = None
+    if isinstance(job.reading, ExportJob):
+        link = job.reading.link
+    _record(job, link or context.platform.make_link(job), context)
 
 
 def replace_link(job: Job, context: PlatformContext) -> BundleLink:

@@ -221,6 +221,18 @@ class Publication:
             self.job.delivered = replace(self.job.delivered, archive=archive)
             self.context.events.downloaded(self.job, archive)
 
+    def warn_of_chown_error(self) -> None:
+        """Warn if files could not be given to the workspace's owner."""
+        reason = self.owners.chown_error
+        if reason is None:
+            return
+        lines = [
+            "The action's files could not be given to the workspace's owner.",
+            f"The file system reported: {reason}.",
+            "Later steps can read them, but may not be able to change or delete them.",
+        ]
+        self.context.events.warning(self.job, lines)
+
 
 def _open_zip(archive: Staged | None, site: Staged) -> BinaryIO:
     """Open the archive that is kept, or else a temporary file for one."""

@@ -148,21 +148,10 @@ class CommitSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The settings of a mode. Each mode has a class of its own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlatformModeSettings(Settings):
-    """The settings of a mode that uses the platform."""
-
-    platform: PlatformSettings
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportSettings(PlatformModeSettings):
+class ExportSettings:
     """Mode `export`: export each site, and deliver its bundle unless `wait` is false."""
 
+    platform: PlatformSettings
     sites: tuple[SiteSettings, ...]
     start_timeout_seconds: float
     start_options: Mapping[str, object]
@@ -188,9 +177,10 @@ class ExportSettings(PlatformModeSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectSettings(PlatformModeSettings):
+class CollectSettings:
     """Mode `collect`: wait for an export that runs already, and deliver its bundle."""
 
+    platform: PlatformSettings
     job_id: str
     site: SiteSettings
     waiting: WaitSettings
@@ -207,7 +197,7 @@ class CollectSettings(PlatformModeSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnpackSettings(Settings):
+class UnpackSettings:
     """Mode `unpack`: unpack a bundle that is a file here, and whose digest is known."""
 
     domain: str | None
@@ -229,9 +219,10 @@ class UnpackSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentSettings(PlatformModeSettings):
+class AgentSettings:
     """Mode `agent`: wait for an AI agent's job."""
 
+    platform: PlatformSettings
     project_id: str
     job_id: str
     waiting: WaitSettings

@@ -1,18 +1,68 @@
-"""Waits for an AI agent's job."""
+"""Mode `agent`: waits for an AI agent's job."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
 from ..context import PlatformContext
 from ..errors import JobFailed, NoPullRequest
 from ..inputs.settings import AgentSettings
-from ..job import Job
+from ..job import Job, Kind
 from ..models import AgentJob
+from .collect import take_over
 from .polling import poll_agent_job
+from .task import Batch, Task
 
 
-def wait_for_agent(job: Job, settings: AgentSettings, context: PlatformContext) -> None:
-    """Wait for one agent job, and record each reading in the job.
+class Agent(Kind):
+    """A job of an AI agent."""
 
-    Raises the `ActionError` that the job failed with.
-    """
+    mode = "agent"
+    name = "Agent job"
+    noun = "agent job"
+    later_mode = "agent"
+    later_verb = "wait for"
+    makes_pull_request = True
+    facts: ClassVar[Mapping[str, str]] = {
+        "Repository": "repository",
+        "Branch": "ref",
+        "Model": "model",
+    }
+
+    def site(self, job: Job) -> str | None:
+        return job.domain
+
+    def subject(self, job: Job) -> str:
+        if not job.job_id:
+            return self.name
+        return f"{self.name} {job.job_id} of project {job.project_id}"
+
+    def heading(self, job: Job) -> tuple[str, str]:
+        return self.name, job.job_id or ""
+
+    def pr_link(self, job: Job) -> str | None:
+        reading = job.reading
+        if not isinstance(reading, AgentJob):
+            return None
+        if reading.status not in {AgentJob.COMPLETED, AgentJob.ARCHIVED}:
+            return None
+        return reading.pr_link
+
+    def fields(self, job: Job) -> Mapping[str, object]:
+        reading = job.reading
+        if not isinstance(reading, AgentJob):
+            return {}
+        return {
+            "prLink": job.pr_link,
+            "repository": reading.repository,
+            "ref": reading.ref,
+            "model": reading.model,
+            "createdAt": reading.created_at,
+            "archivedAt": reading.archived_at,
+        }
+
+
+def wait_until_ended(job: Job, settings: AgentSettings, context: PlatformContext) -> None:
+    """Wait for the agent's job, and check how it ended."""
     reading = poll_agent_job(job, settings.waiting, context)
     if reading.status == AgentJob.FAILED:
         raise JobFailed(
@@ -39,3 +89,16 @@ def _warn_of_archived(job: Job, context: PlatformContext) -> None:
         "If its work is still needed, start a new agent job.",
     ]
     context.events.warning(job, lines)
+
+
+AGENT: Final = Agent()
+STEPS: Final = (take_over, wait_until_ended)
+
+
+def batch(settings: AgentSettings) -> Batch:
+    """Return the one task of the mode."""
+    job = Job(kind=AGENT, project_id=settings.project_id, job_id=settings.job_id)
+    return Batch(
+        tasks=[Task(job=job, settings=settings, steps=STEPS)],
+        platform=settings.platform,
+    )

@@ -1,31 +1,86 @@
-"""Waits for an export that exists already, and delivers its bundle."""
+"""Mode `collect`: waits for an export that exists already, and delivers it."""
 
-from ..bundle.deliver import Delivery
+from dataclasses import dataclass
+from typing import Final
+
+from ..bundle import link
+from ..bundle.deliver import deliver_bundle
 from ..bundle.guards import check_reported_pages
 from ..context import PlatformContext
-from ..inputs.settings import DeliverySettings, WaitSettings
-from ..job import BUNDLE, Job
-from ..models import ExportJob
+from ..inputs.settings import CollectSettings, DeliverySettings, WaitSettings
+from ..job import QUEUE, RUN, Job, Kind
+from ..models import ExportJob, Reading
 from .commit import note_later_commit
 from .polling import poll_export
+from .task import Batch, Task
 
 
-def collect_site(
-    job: Job,
-    waiting: WaitSettings,
-    delivery: DeliverySettings,
-    context: PlatformContext,
-) -> None:
-    """Wait for an export and deliver it; everything known is in the job at once.
+class Collect(Kind):
+    """A static export that exists already."""
 
-    Raises the `ActionError` that it failed with.
-    """
-    reading = poll_export(job, waiting, context)
+    mode = "collect"
+
+    def how_to_collect(self, job: Job, subject: str) -> str:
+        if job.is_completed:
+            return (
+                f"{subject} is completed. A run with `{job.inputs_to_collect}` "
+                "makes its bundle link without exporting again."
+            )
+        return super().how_to_collect(job, subject)
+
+    def phase_of(self, reading: Reading) -> str:
+        return QUEUE if reading.is_queued else RUN
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteWork:
+    """What is asked for an export that exists."""
+
+    waiting: WaitSettings
+    delivery: DeliverySettings
+
+
+def take_over(job: Job, _work: object, context: PlatformContext) -> None:
+    """Write the id of a job that exists already, and announce it."""
+    context.outputs.write_job_id(job)
+    context.events.job_known(job)
+
+
+def wait_until_ended(job: Job, work: SiteWork, context: PlatformContext) -> None:
+    """Wait for the export, and check it as far as the API describes it."""
+    reading = poll_export(job, work.waiting, context)
     note_later_commit(job, context)
     if reading.status == ExportJob.FAILED:
         raise context.platform.export_failure(job, reading)
-    check_reported_pages(reading.page_count, delivery)
-    job.start_phase(BUNDLE, context.clock.monotonic())
-    job.link = reading.link or context.platform.make_link(job)
-    context.events.link_made(job, job.link)
-    Delivery(job, delivery, context).deliver()
+    check_reported_pages(reading.page_count, work.delivery)
+
+
+def make_link(job: Job, _work: SiteWork, context: PlatformContext) -> None:
+    """Make the link to the bundle."""
+    link.make_link(job, context)
+
+
+def deliver(job: Job, work: SiteWork, context: PlatformContext) -> None:
+    """Deliver the bundle: the archive, the site and the Helm values."""
+    deliver_bundle(job, work.delivery, context)
+
+
+COLLECT: Final = Collect()
+STEPS: Final = (take_over, wait_until_ended, make_link, deliver)
+
+
+def batch(settings: CollectSettings) -> Batch:
+    """Return the one task of the mode."""
+    site = settings.site
+    job = Job(
+        kind=COLLECT,
+        domain=site.domain,
+        project_id=site.project_id,
+        job_id=settings.job_id,
+        masks_bundle_url=site.delivery.mask_bundle_url,
+    )
+    work = SiteWork(waiting=settings.waiting, delivery=site.delivery)
+    return Batch(
+        tasks=[Task(job=job, settings=work, steps=STEPS)],
+        platform=settings.platform,
+    )

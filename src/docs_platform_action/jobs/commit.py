@@ -27,16 +27,14 @@ class _NotServed:
     remedy: str
 
 
-def wait_for_commit(
-    job: Job,
-    timeout_seconds: float,
-    github: GitHub,
-    context: PlatformContext,
-) -> None:
-    """Wait for the commit, and record in the job which one is deployed.
+def wait_until_deployed(job: Job, timeout_seconds: float, context: PlatformContext) -> None:
+    """Wait until the commit is live, and record in the job which one is deployed.
 
     Raises `NotDeployed` and `Cancelled`.
     """
+    if context.github is None:
+        return
+    github = copy.copy(context.github)  # another thread may be using it
     clock = context.clock
     deadline = clock.monotonic() + timeout_seconds
     job.start_phase(DEPLOYMENT, clock.monotonic())

@@ -7,11 +7,11 @@ from ..context import PlatformContext
 from ..errors import TimedOut, Unavailable
 from ..inputs.settings import WaitSettings
 from ..job import Job
-from ..models import AgentJob, ExportJob
+from ..models import AgentJob, ExportJob, Reading
 from ..text import format_clock, pluralize
 from .schedule import Schedule
 
-Reading = TypeVar("Reading", ExportJob, AgentJob)
+ReadingT = TypeVar("ReadingT", bound=Reading)
 
 
 def poll_export(job: Job, settings: WaitSettings, context: PlatformContext) -> ExportJob:
@@ -42,8 +42,8 @@ def _poll(
     job: Job,
     settings: WaitSettings,
     context: PlatformContext,
-    read: Callable[[float], Reading],
-) -> Reading:
+    read: Callable[[float], ReadingT],
+) -> ReadingT:
     clock = context.clock
     began = clock.monotonic()
     deadline = began + settings.timeout_seconds
@@ -60,7 +60,7 @@ def _poll(
                 raise
             raise timeout_error(job, settings.timeout_seconds, error) from error
         now = clock.monotonic()
-        job.record(reading, now)
+        job.record(reading, polled_at=now)
         context.events.status_read(job)
         if reading.has_ended:
             return reading
@@ -86,7 +86,7 @@ def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) 
         last_seen = f"It was last seen {_state_of(job)}. The job may have ended."
         remedy = f"Check job {job.job_id} in the dashboard."
     else:
-        state = "queued" if job.status == ExportJob.QUEUED else "running"
+        state = "queued" if job.is_queued else "running"
         summary = f"still {state} after {after}"
         last_seen = f"It was last seen {_state_of(job)}."
         remedy = "Allow more time with `timeout`."

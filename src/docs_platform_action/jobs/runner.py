@@ -1,37 +1,62 @@
-"""Runs jobs, and records how each ended."""
+"""Runs the tasks of a batch, side by side, and records how each job ended."""
 
+import contextlib
 import threading
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+from ..bundle.link import Renewals
 from ..context import Context
-from ..errors import ActionError, Cancelled, internal_error
+from ..errors import ActionError, Cancelled, NoRoom, NotDeployed, internal_error
 from ..job import DOWNLOAD, UNPACK, Job
+from ..platform.room import StartHeld, room_failure
 from ..signals import ABORT_GRACE_SECONDS
+from .start_queue import StartQueue
+from .task import Batch
+
+# how long a cancel waits for the response to a start request, which holds the job's id
+START_GRACE_SECONDS: Final = 0.5
 
 # How long a cancelled delivery may remove its files. The runner sends its last signal after 7.5 s,
 # and kills the process 2.5 s later (source: actions/runner, ProcessInvoker).
 CLEANUP_GRACE_SECONDS: Final = 5.0
 
 
-class Runner(ABC):
-    """Runs the jobs of a step.
+class Runner:
+    """Runs a batch. If one job fails, the others continue.
 
-    `unfinished` holds those that had not ended when a signal came.
+    `unfinished` holds the jobs that had not ended when a signal came.
     """
 
     tick_seconds = 1.0
 
-    def __init__(self, jobs: Sequence[Job], context: Context) -> None:
-        self.unfinished = jobs
-        self._jobs = jobs
+    def __init__(self, batch: Batch, context: Context, *, renewals: Renewals | None = None) -> None:
+        self._jobs = batch.jobs
+        self.unfinished = self._jobs
+        self._tasks = {task.job: task for task in batch.tasks}
         self._context = context
+        self._renewals = renewals
+        self._queue = StartQueue(self._jobs, context.room, context.clock)
+        self._max_workers = min(batch.max_parallel, len(self._jobs)) - 1  # beside this thread
+        self._workers: list[threading.Thread] = []
+        self._is_key_accepted = False  # as far as the platform's answers to starts say
         self._ending = threading.Lock()  # held while the end of a job is recorded
 
-    @abstractmethod
     def run(self) -> None:
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
+        try:
+            # alone until its start is answered: a wrong key or host would fail the others, too
+            first = self._queue.take()
+            if first is not None:
+                self._run_job(first)
+            if not self._queue.is_empty:
+                self._start_workers()
+            self._run_queued_jobs()
+        finally:
+            for worker in self._workers:  # also after a cancel: they may be cleaning up
+                worker.join()
+        if self._renewals is not None:
+            self._renewals.run()
 
     def tick(self) -> None:
         """Announce a heartbeat."""
@@ -42,6 +67,9 @@ class Runner(ABC):
         # a job that ends from now on was cancelled too
         self.unfinished = [job for job in self._jobs if self._is_unfinished(job)]
         self._context.clock.cancellation.cancel()
+        for job in self._jobs:
+            if job.is_start_unconfirmed:
+                return START_GRACE_SECONDS
         return 0.0
 
     def abort(self) -> float:
@@ -60,18 +88,101 @@ class Runner(ABC):
                 job.cancel(signal_name, now)
 
     def _is_unfinished(self, job: Job) -> bool:
-        return job.ended_at is None
+        if job.ended_at is None:
+            return True
+        return self._renewals is not None and self._renewals.is_due(job)
+
+    def _start_workers(self) -> None:
+        # the machine may allow no more threads: then the existing ones run all jobs
+        with contextlib.suppress(RuntimeError):
+            while len(self._workers) < self._max_workers:
+                name = f"work {len(self._workers) + 2}"
+                worker = threading.Thread(target=self._work, daemon=True, name=name)
+                worker.start()
+                self._workers.append(worker)
+
+    def _work(self) -> None:
+        with contextlib.suppress(Cancelled):  # the main thread reports it
+            self._run_queued_jobs()
+
+    def _run_queued_jobs(self) -> None:
+        job = self._queue.take()
+        while job is not None:
+            self._run_job(job)
+            job = self._queue.take()
+
+    def _run_job(self, job: Job) -> None:
+        try:
+            if job.began_at is None:
+                self._begin(job)
+            self._run_steps(job)
+        except StartHeld:
+            self._queue.put_back(job)
+        except NoRoom as refusal:
+            self._wait_for_room(job, refusal)
+        except Cancelled:
+            raise
+        except ActionError as error:
+            self._fail(job, error)
+        except Exception as error:  # noqa: BLE001  # a bug in one job must not stop the others
+            self._fail(job, internal_error(error))
+        else:
+            self._end(job, None)
+
+    def _run_steps(self, job: Job) -> None:
+        task = self._tasks[job]
+        for step in task.steps:
+            was_started = job.was_started_here
+            step(job, task.settings, self._context)
+            if job.was_started_here and not was_started:
+                self._let_others_start(job)
+
+    def _let_others_start(self, started: Job) -> None:
+        """Let the other jobs start once the first start shows that the key and host are right."""
+        self._is_key_accepted = True
+        if started is self._jobs[0]:
+            self._start_workers()
 
     def _begin(self, job: Job) -> None:
         """Record and announce that the run begins to work on a job."""
         job.began_at = self._context.clock.monotonic()
         self._context.events.job_begun(job)
 
+    def _wait_for_room(self, job: Job, refusal: NoRoom) -> None:
+        """Put a job back whose start was refused, or end it if its time is up."""
+        is_limit = refusal.status == NoRoom.LIMIT
+        if not is_limit:
+            self._is_key_accepted = True
+        if job.room is not None and job.room.is_over:
+            over = {job: job.room}
+            if is_limit:
+                over |= self._queue.take_outlasted(refusal)
+            for ended, wait in over.items():
+                self._end(ended, room_failure(ended, wait, self._context.clock.monotonic()))
+            return
+        self._context.events.waiting_for_room(job, refusal)
+        if is_limit:
+            self._queue.put_behind(job)
+        else:
+            self._queue.put_back(job)
+
+    def _fail(self, job: Job, failure: ActionError) -> None:
+        """End a job, and those in the queue, too, if they would fail in the same way."""
+        is_about_key = failure.is_about_all_sites and not self._is_key_accepted
+        others: Sequence[Job] = ()
+        if is_about_key or isinstance(failure, NotDeployed):
+            others = self._queue.take_all()
+        self._end(job, failure)
+        not_started = f"It was not started because {job.site} failed with this error."
+        for other in others:
+            self._end(other, failure.with_details(*failure.details, not_started))
+
     def _end(self, job: Job, failure: ActionError | None) -> None:
         """Record and announce the end of a job, unless a cancel is recorded.
 
         The thread of a job may outlast the cancel.
         """
+        self._context.room.end(job)
         now = self._context.clock.monotonic()
         with self._ending:
             if isinstance(job.failure, Cancelled):
@@ -80,29 +191,3 @@ class Runner(ABC):
             job.ended_at = now
             job.end_phase(now)
         self._context.events.job_ended(job)
-
-
-class SingleJobRunner(Runner):
-    """Runs one job that exists already. `work` raises its `ActionError`, and `Cancelled`."""
-
-    def __init__(self, job: Job, work: Callable[[Job], None], context: Context) -> None:
-        super().__init__([job], context)
-        self._job = job
-        self._work = work
-
-    def run(self) -> None:
-        """Run the job, and record its failure in it. Raises `Cancelled`."""
-        job = self._job
-        try:
-            self._begin(job)
-            self._context.outputs.write_job_id(job)
-            self._context.events.job_known(job)
-            self._work(job)
-        except Cancelled:
-            raise
-        except ActionError as error:
-            self._end(job, error)
-        except Exception as error:  # noqa: BLE001  # the outputs and the summary are still written
-            self._end(job, internal_error(error))
-        else:
-            self._end(job, None)

@@ -9,7 +9,8 @@ from typing import Final
 
 from ..clock import Clock
 from ..errors import NoRoom
-from ..job import Job, RoomWait
+from ..job import Job
+from ..models import RoomWait
 from ..platform.room import ANSWER_CHECK_SECONDS, Room
 
 CHECK_SECONDS: Final = 10.0  # how often to look for jobs that were put back in the meantime

@@ -118,7 +118,7 @@ class Platform:
             now = self._clock.monotonic()
             reading = self.read_export(job, deadline=math.inf)
             if reading.has_ended:
-                job.reading = reading
+                job.record(reading)
             if reading.link is not None:
                 return reading.link
             if reading.status == ExportJob.FAILED:

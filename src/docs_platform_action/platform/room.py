@@ -7,7 +7,8 @@ from typing import Final
 
 from ..clock import Clock
 from ..errors import NoRoom, Rejected, Unavailable
-from ..job import ROOM, Job, RoomWait
+from ..job import ROOM, Job
+from ..models import RoomWait
 from ..text import format_clock
 from .advice import IN_FRONT, NO_STARTS
 

@@ -35,7 +35,7 @@ class Facts:
     def table(self, job: Job, duration_seconds: float) -> str:
         """Return the table of the known facts. Empty if there are none."""
         rows = [
-            *self._agent_rows(job),
+            *self._rows_of_kind(job),
             *self._job_rows(job, duration_seconds),
             *self._bundle_rows(job),
             *self._site_rows(job),
@@ -44,12 +44,12 @@ class Facts:
         lines = [f"| {name} | {value} |" for name, value in rows if value]
         if not lines:
             return ""
-        kind, name = _heading_of(job)
-        return "\n".join([f"| {kind} | {self.markup.literal(name)} |", "| :--- | :--- |", *lines])
+        label, value = job.kind.heading(job)
+        return "\n".join([f"| {label} | {self.markup.literal(value)} |", "| :--- | :--- |", *lines])
 
-    def _agent_rows(self, job: Job) -> Iterator[_Row]:
+    def _rows_of_kind(self, job: Job) -> Iterator[_Row]:
         result = job.result(self.monotonic)
-        for name, key in (("Repository", "repository"), ("Branch", "ref"), ("Model", "model")):
+        for name, key in job.kind.facts.items():
             yield name, self.markup.literal(str(result[key] or ""))
 
     def _job_rows(self, job: Job, duration_seconds: float) -> Iterator[_Row]:
@@ -72,8 +72,7 @@ class Facts:
         archive = job.delivered.archive
         if archive is not None:
             yield "Bundle", f"{format_bytes(archive.size)}, SHA-256 `{archive.sha256}`"
-        name = "Archive" if job.is_bundle_file else "Saved as"
-        yield name, self.markup.literal(job.delivered.bundle_path)
+        yield job.kind.bundle_path_label, self.markup.literal(job.delivered.bundle_path)
 
     def _site_rows(self, job: Job) -> Iterator[_Row]:
         delivered = job.delivered
@@ -89,7 +88,7 @@ class Facts:
     def _pull_request(self, job: Job) -> str:
         if job.pr_link is not None:
             return self.markup.link(job.pr_link)
-        if job.is_agent_job and job.has_ended:
+        if job.kind.makes_pull_request and job.has_ended:
             return "none"
         return ""
 
@@ -124,7 +123,8 @@ class Facts:
         if job.failure is not None:
             hint = how_to_collect(job, job.failure, subject="The job")
         elif job.verdict == STARTED:
-            hint = f"Collect the job in a later step or run with `{job.inputs_to_collect}`."
+            verb = job.kind.later_verb.capitalize()
+            hint = f"{verb} the job in a later step or run with `{job.inputs_to_collect}`."
         elif job.verdict == DONE and self.has_expired_link(job):
             hint = (
                 "By this runner's clock, the link has expired. "
@@ -145,19 +145,6 @@ def commits_of(job: Job) -> str:
 
 def _commit_link(deployment: Deployment) -> str:
     return f"[{deployment.name}](<{link_target(deployment.commit_url)}>)"
-
-
-def _heading_of(job: Job) -> tuple[str, str]:
-    """Return what the table of a job is about: its kind, and its name."""
-    if job.is_agent_job:
-        return "Agent job", job.job_id or ""
-    if job.domain is not None:
-        return "Domain" if job.is_bundle_file else "Export", job.domain
-    if job.is_bundle_file:
-        return "Mode", job.mode or ""
-    if job.project_id is not None:
-        return "Project", job.project_id
-    return "Job", job.job_id or ""
 
 
 def _start_of(job: Job) -> str:

@@ -6,7 +6,6 @@ from typing import Final
 
 from ..errors import ActionError, Cancelled, InternalError, InvalidInput, NotFound
 from ..job import Job
-from ..models import ExportJob
 from ..text import as_sentence, join_nonempty, pluralize
 from .console import Console
 from .markup import Markup
@@ -39,21 +38,22 @@ def annotate_failures(console: Console, jobs: Iterable[Job]) -> None:
         console.error(failure_lines(job, error), title=_title(job, error))
     if len(failures) > MAX_DETAILED_FAILURES:
         counts = Counter(error.failure_reason for _, error in failures[MAX_DETAILED_FAILURES:])
-        console.error(_count_lines(counts), title="More failures")
+        noun = failures[0][0].kind.noun
+        console.error(_count_lines(counts, noun), title="More failures")
 
 
 def _title(job: Job, error: ActionError) -> str:
     """Return the title of an annotation. It has no foreign text, as the runner does not mask it."""
     if isinstance(error, Cancelled):
-        return f"{job.kind} {error.failure_reason}"
-    return f"{job.kind} {job.verdict}: {error.failure_reason}"
+        return f"{job.kind.name} {error.failure_reason}"
+    return f"{job.kind.name} {job.verdict}: {error.failure_reason}"
 
 
-def _count_lines(counts: Counter[str]) -> list[str]:
+def _count_lines(counts: Counter[str], noun: str) -> list[str]:
     """Return how many failures have which reason."""
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
     return [
-        f"{pluralize(counts.total(), 'more export')} did not succeed",
+        f"{pluralize(counts.total(), f'more {noun}')} did not succeed",
         f"{reasons}.",
         "The job summary and the output `results` list each of them.",
     ]
@@ -116,20 +116,4 @@ def how_to_collect(job: Job, error: ActionError, *, subject: str = "") -> str:
     """
     if job.job_id is None or isinstance(error, InvalidInput | NotFound):
         return ""
-    subject = subject or f"Job {job.job_id}"
-    inputs = job.inputs_to_collect
-    if job.status == ExportJob.COMPLETED and not job.is_agent_job:
-        return (
-            f"{subject} is completed. "
-            f"A run with `{inputs}` makes its bundle link without exporting again."
-        )
-    has_been_seen = job.was_started_here or job.status is not None
-    if job.has_ended or not has_been_seen:
-        return ""
-    collect = "wait for" if job.is_agent_job else "collect"
-    if not job.has_known_status:
-        return f"If the job is still running, {collect} it in a later run with `{inputs}`."
-    return (
-        f"{subject} continues on the platform. "
-        f"{collect.capitalize()} it in a later run with `{inputs}`."
-    )
+    return job.kind.how_to_collect(job, subject or f"Job {job.job_id}")

@@ -8,7 +8,6 @@ from typing import Final
 from ..clock import Clock
 from ..errors import Cancelled, NoRoom
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, ROOM, STARTED, VERDICTS, Job
-from ..models import ExportJob
 from ..text import format_bytes, format_clock, format_expiry, format_time, pluralize, shortened
 from .console import Console
 from .room import describe_wait
@@ -55,7 +54,7 @@ class LiveLines:
         self._is_limit_shown = False  # of all starts, since one was accepted
         self._warnings: set[tuple[str, ...]] = set()
         parallel = f"{max_parallel} at a time" if max_parallel < len(jobs) else "all in parallel"
-        self._title = f"Static export of {len(jobs):,} sites, {parallel}"
+        self._title = f"{jobs[0].kind.name} of {len(jobs):,} sites, {parallel}"
 
     def begin(self) -> None:
         """Write the title, unless it is written."""
@@ -276,11 +275,9 @@ class LiveLines:
         return f"waiting for {format_clock(monotonic - since)}. {next_step}"
 
     def _describe_state(self, job: Job) -> str:
-        # read once: another thread may change them
-        status = job.status
-        progress = job.progress
-        state = shortened(self._console.safe(status)) if status else "starting"
-        if progress is None or status == ExportJob.COMPLETED:
+        progress = job.progress  # read once: another thread may change it
+        state = shortened(self._console.safe(job.status)) if job.status else "starting"
+        if progress is None or job.is_completed:
             return state
         return f"{state} {int(progress)} %"
 

@@ -12,7 +12,7 @@ from typing import Final
 from ..clock import Clock
 from ..errors import NoRoom
 from ..job import DEPLOYMENT, DOWNLOAD, ROOM, UNPACK, VERIFICATION, Job
-from ..models import API, STORAGE, Archive, BundleLink, ExportJob
+from ..models import API, STORAGE, Archive, BundleLink
 from ..text import (
     describe_retry,
     format_bytes,
@@ -102,7 +102,8 @@ class Log:
         with self._lock:
             if self._open_live is not None:
                 self._open_live.start(job)
-        self._note(job, f"Job {job.job_id} started (collect it later with {job.inputs_to_collect})")
+        later = f"{job.kind.later_verb} it later with {job.inputs_to_collect}"
+        self._note(job, f"Job {job.job_id} started ({later})")
         self._show(job, f"started, job-id: {job.job_id}", counts=True)
 
     def noted(self, job: Job, text: str, *, is_live: bool = False) -> None:
@@ -117,8 +118,7 @@ class Log:
         now = self._clock.monotonic()
         shown = self._shown[job]
         status = job.status or ""
-        is_queued = status == ExportJob.QUEUED
-        shown.estimate.update(now, job.progress, queued=is_queued, ended=job.has_ended)
+        shown.estimate.update(now, job.progress, queued=job.is_queued, ended=job.has_ended)
         state = (status, _percent(job), _pages(job))
         if state == shown.state:
             return
@@ -138,7 +138,7 @@ class Log:
             self._note(job, f"The platform {text}")
             self._show(job, text)
             return
-        if status == ExportJob.QUEUED or job.has_ended:
+        if job.is_queued or job.has_ended:
             return
         percent = _percent(job)
         self._show(job, f"{status} {percent}" if percent else status)
@@ -245,7 +245,7 @@ class Log:
         with self._lock:
             if self._is_closed:
                 return
-            if job.is_agent_job and job.failure is None:
+            if job.kind.makes_pull_request and job.failure is None:
                 self._log_pull_request(job)
             if self._live is None:
                 return
@@ -419,7 +419,7 @@ class Log:
 def _percent(job: Job) -> str:
     """Return the percentage of a job that is running, or nothing if it is not known."""
     progress = job.progress
-    if progress is None or job.status == ExportJob.COMPLETED:
+    if progress is None or job.is_completed:
         return ""
     return f"{int(progress)} %"
 

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from ..errors import NoRoom
-from ..job import Job, RoomWait
+from ..job import Job
+from ..models import RoomWait
 from ..text import format_approx, format_time, pluralize
 
 _SOON_SECONDS: Final = 90.0  # a minute of the clock would be too coarse

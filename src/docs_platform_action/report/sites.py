@@ -7,7 +7,6 @@ from typing import Final
 
 from ..errors import ActionError, Cancelled, TimedOut
 from ..job import DONE, FAILED, NOT_STARTED, Job
-from ..models import ExportJob
 from ..text import (
     MAX_WORD_LENGTH,
     as_sentence,
@@ -155,7 +154,7 @@ class SitesSummary:
         """Return the verdict, and the status where it adds something."""
         verdict = f"**{FAILED}**" if job.verdict == FAILED else job.verdict
         status = self.facts.markup.literal(job.status, max_length=MAX_WORD_LENGTH)
-        if not status or job.status in {ExportJob.COMPLETED, ExportJob.FAILED}:
+        if not status or job.has_ended:
             return verdict
         if job.failure is not None:
             return f"{verdict}, last seen {status}"

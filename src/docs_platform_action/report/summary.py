@@ -95,7 +95,8 @@ class Summary:
             yield from self._blocks_of_one(job, facts)
         else:
             parts = [f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts[verdict]]
-            yield f"### {icon} Static export of {len(self.jobs):,} sites: {', '.join(parts)}\n"
+            name = self.jobs[0].kind.name
+            yield f"### {icon} {name} of {len(self.jobs):,} sites: {', '.join(parts)}\n"
             sites = SitesSummary(
                 jobs=self.jobs, facts=facts, duration_seconds=self.duration_seconds
             )

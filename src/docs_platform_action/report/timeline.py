@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from heapq import nlargest
 from typing import Final, NamedTuple
 
-from ..job import FAILED, ROOM, RUN, Job, Phase
+from ..job import FAILED, ROOM, RUN, Job
+from ..models import Phase
 from ..text import format_approx, shortened
 
 _MIN_SECONDS: Final = 1.0  # a run without a longer phase is better read in the table

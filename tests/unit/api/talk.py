@@ -19,6 +19,9 @@ from docs_platform_action.http.pacing import Pacer
 from docs_platform_action.http.transport import Request
 from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.agent import Agent
+from docs_platform_action.jobs.collect import Collect
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import ExportJob
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import BASE_URL, FakeTransport, RecordedEvents, http_client
@@ -52,7 +55,7 @@ class Talk:
         job: Job | None = None,
     ) -> None:
         self.clock = VirtualClock()
-        self.job = job or Job(mode=Mode.EXPORT, domain=DOMAIN, job_id=EXPORT_ID)
+        self.job = job or Job(kind=Export(), domain=DOMAIN, job_id=EXPORT_ID)
         self.events = RecordedEvents()
         self.sent: list[Sent] = []
         self.times: list[float] = []
@@ -98,15 +101,15 @@ class Talk:
 
 
 def export_job() -> Job:
-    return Job(mode=Mode.EXPORT, domain=DOMAIN)
+    return Job(kind=Export(), domain=DOMAIN)
 
 
 def collected_job() -> Job:
-    return Job(mode=Mode.COLLECT, job_id=EXPORT_ID, began_at=BEGINNING)
+    return Job(kind=Collect(), job_id=EXPORT_ID, began_at=BEGINNING)
 
 
 def agent_job(job_id: str = "agent-pull-request") -> Job:
-    return Job(mode=Mode.AGENT, project_id="demo-project", job_id=job_id, began_at=BEGINNING)
+    return Job(kind=Agent(), project_id="demo-project", job_id=job_id, began_at=BEGINNING)
 
 
 def job_for(operation: Operation) -> Job:

@@ -12,6 +12,8 @@ from docs_platform_action.api.by_domain import BUNDLE_TIMEOUTS
 from docs_platform_action.errors import ActionError, BadResponse, NoRoom, StartUnconfirmed
 from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MIN_ATTEMPT_SECONDS
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.collect import Collect
+from docs_platform_action.jobs.export import Export
 from tests.unit.api.talk import AGENT, BUNDLE, DOMAIN, READ, START, Talk, agent_job, export_job
 from tests.virtual_platform import Trouble
 
@@ -41,7 +43,7 @@ class TestRequests:
         agent.job.project_id = job_id
         agent.call(AGENT)
         body = {"status": "running", "bundleUrl": "https://s.example.com/b"}
-        export = Talk(Fault(json=body), job=Job(mode="collect", job_id=job_id))
+        export = Talk(Fault(json=body), job=Job(kind=Collect(), job_id=job_id))
         export.call(READ)
         export.call(BUNDLE)
 
@@ -65,7 +67,7 @@ class TestRequests:
         assert talk.api.client.redactor.hide(SIGNATURE) == "…"
 
     def test_the_signature_of_a_link_in_a_reading_is_hidden_from_then_on(self) -> None:
-        job = Job(mode="collect", project_id="docs", job_id="se_1")
+        job = Job(kind=Collect(), project_id="docs", job_id="se_1")
         talk = Talk(Fault(json={"status": "completed", "bundleUrl": LINK}), job=job)
 
         talk.call(READ)
@@ -74,7 +76,7 @@ class TestRequests:
 
     def test_the_job_of_another_domain_is_refused_and_the_same_one_again_is_not(self) -> None:
         talk = Talk(Fault(json={"jobId": "se_1"}))
-        other = Job(mode="export", domain="other.example.com")
+        other = Job(kind=Export(), domain="other.example.com")
 
         talk.call(START)
         talk.call(START)

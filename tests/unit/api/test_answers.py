@@ -23,6 +23,7 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.http.retry import TransientError
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import ExportJob
 from tests.keys import ADMIN_KEY
 from tests.unit.api.talk import EXPORT_ID, READ, Talk, answer_of, collected_job
@@ -192,10 +193,10 @@ def assert_begin_with(details: tuple[str, ...], sentences: list[str]) -> None:
 @pytest.mark.parametrize(
     "job",
     [
-        Job(mode="export", job_id=EXPORT_ID, started_at=BEGINNING),
+        Job(kind=Export(), job_id=EXPORT_ID, started_at=BEGINNING),
         collected_job(),
     ],
-    ids=str,
+    ids=["started", "collected"],
 )
 def test_a_job_that_was_started_or_collected_may_be_unknown_for_30_s(job: Job) -> None:
     talk = Talk(Fault(status=404), job=job)

@@ -18,6 +18,7 @@ from docs_platform_action.errors import (
     UnauthorizedSite,
 )
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.collect import Collect
 from docs_platform_action.models import ExportJob
 from tests.unit.api.talk import AGENT, BY_DOMAIN, READ, START, agent_job, answer_of, failed
 
@@ -70,9 +71,9 @@ def test_a_403_names_the_scope_that_the_request_needs(
     assert f"the scope `{scope}`" in final_error(answer).cause
 
 
-COLLECTED: Final = Job(mode="collect", job_id="se_1")
-COLLECTED_BY_PROJECT: Final = Job(mode="collect", project_id="docs", job_id="se_1")
-COMPLETED: Final = Job(mode="collect", job_id="se_1", reading=ExportJob(status="completed"))
+COLLECTED: Final = Job(kind=Collect(), job_id="se_1")
+COLLECTED_BY_PROJECT: Final = Job(kind=Collect(), project_id="docs", job_id="se_1")
+COMPLETED: Final = Job(kind=Collect(), job_id="se_1", reading=ExportJob(status="completed"))
 
 
 @pytest.mark.parametrize(

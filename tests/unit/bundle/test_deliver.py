@@ -36,6 +36,10 @@ from docs_platform_action.models import (
     MaxRemoved,
     OutputPath,
 )
+from docs_platform_action.job import DOWNLOAD, UNPACK, Job
+from docs_platform_action.jobs.export import Export
+from docs_platform_action.manifest import FileDigests
+from docs_platform_action.models import BundleLink, ExportJob
 from docs_platform_action.ownership import Owner
 from tests.archives import SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree
@@ -80,7 +84,7 @@ class Delivered:
         self.workspace = workspace
         self.clock = VirtualClock()
         self.events = RecordedEvents()
-        self.job = Job(mode="export", domain="docs.example.com", job_id="se_1", link=LINK)
+        self.job = Job(kind=Export(), domain="docs.example.com", job_id="se_1", link=LINK)
         made = iter(links)
 
         def make_link(_job: Job) -> BundleLink:

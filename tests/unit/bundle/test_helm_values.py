@@ -8,6 +8,8 @@ import yaml
 
 from docs_platform_action.bundle.helm_values import values_text
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.collect import Collect
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import BundleLink
 from tests.virtual_time import NOON
 
@@ -64,7 +66,7 @@ STRINGS: Final = (
 
 @pytest.mark.parametrize("text", STRINGS)
 def test_every_string_is_read_back(text: str) -> None:
-    job = Job(mode="export", domain=text, job_id=text)
+    job = Job(kind=Export(), domain=text, job_id=text)
     link = BundleLink(url=text, expires_at=text)
 
     assert yaml.safe_load(values_text(job, link, text, NOON)) == {
@@ -85,7 +87,7 @@ def test_every_string_is_read_back(text: str) -> None:
 def test_the_comment_says_until_when_the_link_is_valid(
     expires: datetime | None, expires_at: str | None, expiry: str
 ) -> None:
-    job = Job(mode="export", domain="docs.example.com", job_id="se_1")
+    job = Job(kind=Export(), domain="docs.example.com", job_id="se_1")
     link = BundleLink(url="https://s.example.com/b", expires_at=expires_at, expires=expires)
 
     first_line = values_text(job, link, None, NOON).partition("\n")[0]
@@ -96,7 +98,7 @@ def test_the_comment_says_until_when_the_link_is_valid(
 def test_what_is_unknown_is_left_out() -> None:
     link = BundleLink(url="https://s.example.com/b")
 
-    text = values_text(Job(mode="collect", job_id="se_1"), link, None, NOON)
+    text = values_text(Job(kind=Collect(), job_id="se_1"), link, None, NOON)
 
     assert text.partition("\n")[0] == "# Static export, job se_1."
     assert yaml.safe_load(text) == {"staticExport": {"enabled": True, "bundleUrl": link.url}}

@@ -12,6 +12,7 @@ import pytest
 from docs_platform_action.bundle.stream import BundleStream, ResumeError
 from docs_platform_action.errors import DownloadFailed
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import BundleLink
 from tests.unit.fakes import Answer, FakeTransport, RecordedEvents, context, http_client
 from tests.virtual_time import VirtualClock
@@ -78,7 +79,7 @@ class Download:
         self.events = RecordedEvents()
         self.links = 0
         self.storage = FakeTransport(*answers, clock=self.clock)
-        self.job = Job(mode="export", link=BundleLink(url=LINK))
+        self.job = Job(kind=Export(), link=BundleLink(url=LINK))
 
         def make_link(_job: Job) -> BundleLink:
             self.links += 1

@@ -17,6 +17,7 @@ from docs_platform_action.http.api_client import ApiClient
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.retry import TransientError
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import Deployment
 from tests.unit.fakes import NONE, RecordedEvents, http_client
 from tests.virtual_platform import GITHUB_URL, Sent, VirtualPlatform
@@ -41,7 +42,7 @@ class Repository:
         proxies: Mapping[str, str] = NONE,
     ) -> None:
         self.clock = VirtualClock()
-        self.job = Job(mode="export")
+        self.job = Job(kind=Export())
         self.asked: list[str] = []
         platform = VirtualPlatform(self.clock, trouble=self._record)
         self.simulator = platform.simulator

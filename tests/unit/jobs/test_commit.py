@@ -9,6 +9,7 @@ from docs_platform_action.errors import GitHubUnavailable, NotDeployed
 from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.commit import note_later_commit, wait_for_commit
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import Deployment
 from tests.unit.fakes import RecordedEvents, context
 from tests.virtual_time import VirtualClock
@@ -77,7 +78,7 @@ class Run:
     def __init__(self, github: GitHub) -> None:
         self.clock = VirtualClock()
         self.events = RecordedEvents()
-        self.job = Job(mode=Mode.EXPORT, domain="docs.example.com")
+        self.job = Job(kind=Export(), domain="docs.example.com")
         self.github: Any = github
         self.parts = context(self.clock, self.events)
 

@@ -31,6 +31,7 @@ from docs_platform_action.inputs.settings import (
 from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import BUNDLE, DOWNLOAD, UNPACK, Job
 from docs_platform_action.jobs import export_runner
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.jobs.export_runner import START_GRACE_SECONDS, ExportRunner
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS
 from docs_platform_action.models import BundleLink, ExportJob
@@ -81,7 +82,7 @@ class Run:
             max_parallel=max_parallel,
             commit=None,
         )
-        self.jobs = [Job(mode=Mode.EXPORT, domain=domain) for domain in domains]
+        self.jobs = [Job(kind=Export(), domain=domain) for domain in domains]
         self.room = Room(self.clock, start_timeout_seconds=60.0)
         parts = context(self.clock, self, api=self, outputs=cast(Any, self))
         self.runner = ExportRunner(self.jobs, settings, parts)

@@ -8,6 +8,7 @@ from docs_platform_action.errors import NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import WaitSettings
 from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.jobs.polling import poll_export
 from docs_platform_action.models import ExportJob
 from tests.unit.fakes import RecordedEvents, context
@@ -50,7 +51,7 @@ class Platform:
         return ExportJob(status=current)
 
     def poll(self, **known: Any) -> Job:
-        job = Job(mode=Mode.EXPORT, domain="docs.example.com", job_id="se_1", **known)
+        job = Job(kind=Export(), domain="docs.example.com", job_id="se_1", **known)
         poll_export(job, SETTINGS, context(self._clock, self.events, api=self))
         return job
 

@@ -7,6 +7,7 @@ import pytest
 from docs_platform_action.errors import Cancelled, JobFailed
 from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import DOWNLOAD, Job
+from docs_platform_action.jobs.collect import Collect
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, SingleJobRunner
 from docs_platform_action.signals import ABORT_GRACE_SECONDS
 from tests.unit.fakes import RecordedEvents, context
@@ -19,7 +20,7 @@ class Run:
     def __init__(self, error: Exception | None = None) -> None:
         self.clock = VirtualClock()
         self.events = RecordedEvents()
-        self.job = Job(mode=Mode.COLLECT, job_id="se_1")
+        self.job = Job(kind=Collect(), job_id="se_1")
         self._error = error
         parts = context(self.clock, self.events, outputs=cast(Any, self))
         self.runner = SingleJobRunner(self.job, self._work, parts)

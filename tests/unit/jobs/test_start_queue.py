@@ -4,8 +4,10 @@ import pytest
 
 from docs_platform_action.api.room import Room, pause_seconds
 from docs_platform_action.errors import NoRoom, Rejected, Unavailable
-from docs_platform_action.job import ROOM, Job, RoomWait
+from docs_platform_action.job import ROOM, Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.jobs.start_queue import StartQueue, room_failure
+from docs_platform_action.models import RoomWait
 from tests.virtual_time import VirtualClock
 
 LIMIT = NoRoom(status=429)
@@ -17,7 +19,7 @@ class Queue:
 
     def __init__(self, count: int) -> None:
         self.clock = VirtualClock()
-        self.jobs = [Job(mode="export", domain=letter) for letter in "abcdefgh"[:count]]
+        self.jobs = [Job(kind=Export(), domain=letter) for letter in "abcdefgh"[:count]]
         self.room = Room(self.clock, start_timeout_seconds=1000.0)
         self.queue = StartQueue(self.jobs, self.room, self.clock)
 

@@ -7,8 +7,19 @@ from typing import Any
 import pytest
 
 from docs_platform_action.errors import JobFailed, NoRoom
-from docs_platform_action.job import Delivered, Job, RoomWait
-from docs_platform_action.models import AgentJob, Archive, BundleLink, Deployment, ExportJob
+from docs_platform_action.job import Job
+from docs_platform_action.jobs.agent import Agent
+from docs_platform_action.jobs.export import Export
+from docs_platform_action.jobs.unpack import Unpack
+from docs_platform_action.models import (
+    AgentJob,
+    Archive,
+    BundleLink,
+    Delivered,
+    Deployment,
+    ExportJob,
+    RoomWait,
+)
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.facts import Facts
 from docs_platform_action.report.markup import Markup
@@ -34,11 +45,11 @@ def rows(job: Job) -> list[str]:
 
 
 def export(**known: Any) -> Job:
-    return Job(mode="export", **known)
+    return Job(kind=Export(), **known)
 
 
 def agent(status: str, **known: Any) -> Job:
-    return Job(mode="agent", job_id="a1", reading=AgentJob(status=status, **known))
+    return Job(kind=Agent(), job_id="a1", reading=AgentJob(status=status, **known))
 
 
 def deployment(name: str) -> Deployment:
@@ -69,11 +80,11 @@ def room(refusals: int) -> RoomWait:
             ["| Job | e1 |", "| Status | odd |"],
         ),
         (
-            Job(mode="unpack", domain="a.example", delivered=Delivered(bundle_path="b.tar")),
+            Job(kind=Unpack(), domain="a.example", delivered=Delivered(bundle_path="b.tar")),
             ["| Domain | a.example |", "| Archive | b.tar |"],
         ),
         (
-            Job(mode="unpack", delivered=Delivered(bundle_path="b.tar")),
+            Job(kind=Unpack(), delivered=Delivered(bundle_path="b.tar")),
             ["| Mode | unpack |", "| Archive | b.tar |"],
         ),
         (
@@ -150,7 +161,7 @@ def test_a_known_fact_has_a_row(job: Job, expected: str) -> None:
         (export(domain="a.example"), 0.9),
         (export(room=room(0)), 0.0),
         (export(link=LINK, failure=FAILURE), 0.0),
-        (Job(mode="agent", job_id="a1"), 0.0),
+        (Job(kind=Agent(), job_id="a1"), 0.0),
     ],
 )
 def test_without_a_known_fact_there_is_no_table(job: Job, duration_seconds: float) -> None:

@@ -14,6 +14,8 @@ from docs_platform_action.errors import (
     internal_error,
 )
 from docs_platform_action.job import Job
+from docs_platform_action.jobs.agent import Agent
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import AgentJob, ExportJob
 from docs_platform_action.report.failures import (
     MAX_DETAILED_FAILURES,
@@ -30,7 +32,7 @@ RUNNING = ExportJob(status="running")
 
 
 def failed(failure: ActionError | None, **known: Any) -> Job:
-    return Job(mode="export", began_at=1.0, failure=failure, **known)
+    return Job(kind=Export(), began_at=1.0, failure=failure, **known)
 
 
 class TestAnnotations:
@@ -132,17 +134,17 @@ def test_an_explanation_has_a_paragraph_for_what_is_known(
         ({"reading": ExportJob(status="completed")}, TimedOut("x"), "Job 1 is completed"),
         ({"reading": ExportJob(status="odd")}, TimedOut("x"), "If the job is still running, coll"),
         (
-            {"mode": "agent", "reading": AgentJob(status="odd")},
+            {"kind": Agent(), "reading": AgentJob(status="odd")},
             TimedOut("x"),
             "If the job is still running, wait for",
         ),
-        ({"mode": "agent", "reading": AgentJob(status="completed")}, TimedOut("x"), ""),
+        ({"kind": Agent(), "reading": AgentJob(status="completed")}, TimedOut("x"), ""),
     ],
 )
 def test_a_job_that_continues_or_has_completed_can_be_collected(
     known: dict[str, Any], error: ActionError, expected: str
 ) -> None:
-    job = Job(**{"mode": "export", "job_id": "1", **known})
+    job = Job(**{"kind": Export(), "job_id": "1", **known})
 
     hint = how_to_collect(job, error)
 
@@ -151,7 +153,7 @@ def test_a_job_that_continues_or_has_completed_can_be_collected(
 
 
 def test_a_job_that_can_be_collected_is_named_as_asked() -> None:
-    job = Job(mode="export", job_id="1", reading=RUNNING)
+    job = Job(kind=Export(), job_id="1", reading=RUNNING)
 
     hint = how_to_collect(job, TimedOut("x"), subject="The job")
 

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from docs_platform_action.errors import Cancelled, NoRoom, Rejected
-from docs_platform_action.job import ROOM, Delivered, RoomWait
-from docs_platform_action.models import STORAGE, Archive, BundleLink
+from docs_platform_action.job import ROOM
+from docs_platform_action.models import STORAGE, Archive, BundleLink, Delivered, RoomWait
 from docs_platform_action.report.live import MAX_KEPT_LINES, QUIET_SECONDS
 from docs_platform_action.report.log import MAX_STATUSES
 from tests.unit.report.test_log import LoggedJobs

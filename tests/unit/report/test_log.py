@@ -11,6 +11,7 @@ import pytest
 
 from docs_platform_action.errors import ActionError
 from docs_platform_action.job import DEPLOYMENT, DOWNLOAD, RUN, UNPACK, VERIFICATION, Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import API, STORAGE, BundleLink, ExportJob
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.log import LINE_SECONDS, MAX_STATUSES, Log
@@ -29,7 +30,7 @@ class LoggedJobs:
         self.clock = VirtualClock()
         self.stream = io.StringIO()
         console = Console(self.stream, in_workflow=True, debugging=debugging)
-        self.jobs = [Job(mode="export", domain=domain, **known) for domain in domains or DOMAINS]
+        self.jobs = [Job(kind=Export(), domain=domain, **known) for domain in domains or DOMAINS]
         self.log = Log(console, self.clock, self.jobs, max_parallel=100)
 
     @property
@@ -65,7 +66,7 @@ class LoggedJobs:
     ) -> None:
         job = self.jobs[number]
         reading = ExportJob(status=status, progress=progress, page_count=pages)
-        job.record(reading, self.clock.monotonic())
+        job.record(reading, polled_at=self.clock.monotonic())
         self.log.status_read(job)
 
     def end(self, number: int, failure: ActionError | None = None) -> None:

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from docs_platform_action.errors import NoRoom
-from docs_platform_action.job import Job, RoomWait
+from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
+from docs_platform_action.models import RoomWait
 from docs_platform_action.report.room import describe_ended_waits, describe_wait
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -24,7 +26,7 @@ def waiting(
     room = RoomWait(
         refusal=refusal, refusals=1, since=NOW - 60, next_at=NOW + next_in, until=NOW + until_in
     )
-    return Job(mode="export", domain=domain, job_id=job_id, room=room)
+    return Job(kind=Export(), domain=domain, job_id=job_id, room=room)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_the_waits_of_an_ended_run_name_the_next_attempt_and_the_sites_that_were
         waiting("d.example", BUSY, 30),
         waiting("in-flight.example", BUSY, -1),
         waiting("started.example", BUSY, 30, job_id="se_1"),
-        Job(mode="export", domain="pending.example"),
+        Job(kind=Export(), domain="pending.example"),
     ]
 
     sentences = describe_ended_waits(jobs, now=NOON, monotonic=NOW)
@@ -69,4 +71,4 @@ def test_the_waits_of_an_ended_run_name_the_next_attempt_and_the_sites_that_were
 
 
 def test_without_waits_nothing_is_said_about_them() -> None:
-    assert describe_ended_waits([Job(mode="export")], now=NOON, monotonic=NOW) == ()
+    assert describe_ended_waits([Job(kind=Export())], now=NOON, monotonic=NOW) == ()

@@ -22,14 +22,15 @@ from docs_platform_action.errors import (
     TimedOut,
     TooManyRemoved,
 )
-from docs_platform_action.job import (
-    BUNDLE,
-    DOWNLOAD,
-    QUEUE,
-    RUN,
-    UNPACK,
+from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Job
+from docs_platform_action.jobs.export import Export
+from docs_platform_action.manifest import FileDigests
+from docs_platform_action.models import (
+    Archive,
+    BundleLink,
     Delivered,
-    Job,
+    Deployment,
+    ExportJob,
     Phase,
     RoomWait,
 )
@@ -81,7 +82,7 @@ def export(**known: Any) -> Job:
     for part in fields(Delivered):
         if part.name in known:
             delivered[part.name] = known.pop(part.name)
-    return Job(mode="export", reading=reading, delivered=Delivered(**delivered), **known)
+    return Job(kind=Export(), reading=reading, delivered=Delivered(**delivered), **known)
 
 
 def phases(began: float, **seconds: float) -> list[Phase]:
@@ -213,7 +214,7 @@ class TestOneJob:
         ([good(), good()], "✅"),
         ([good(), failed(), cancelled()], "❌"),
         ([good(), cancelled()], "🚫"),
-        ([good(), Job(mode="export", domain="d")], "🚫"),
+        ([good(), Job(kind=Export(), domain="d")], "🚫"),
         ([good(), good(link=None)], "⏳"),
         ([good(), good(link=BundleLink(url=URL, expires=NOON))], "⚠️"),
         ([good(link=BundleLink(url=URL, expires=NOON + timedelta(seconds=1)))], "✅"),

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from docs_platform_action.job import BUNDLE, QUEUE, RUN, Job, Phase
+from docs_platform_action.job import BUNDLE, QUEUE, RUN, Job
+from docs_platform_action.models import Phase
 from docs_platform_action.report.timeline import timeline_of
 from tests.unit.report.test_summary import NOW, cancelled, failed, good, phases
 from tests.virtual_time import NOON
