@@ -158,7 +158,7 @@ class TestResult:
         assert job.result(0.0)["message"] == message
 
     def test_an_agent_job_has_its_own_fields_on_one_line_each(self) -> None:
-        known = {
+        known: dict[str, Any] = {
             "repository": "r",
             "ref": "main",
             "model": "m",
