@@ -161,6 +161,7 @@ class Job:
     started_at: float | None = None  # when this run started the job on the platform
     began_at: float | None = None  # when the run began to work on it
     last_read_at: float | None = None
+    expected_end_at: float | None = None  # on the platform, as estimated after the last reading
     ended_at: float | None = None
     phases: list[Phase] = field(default_factory=list)
 
@@ -202,6 +203,7 @@ class Job:
     def record(self, reading: Reading, *, polled_at: float | None = None) -> None:
         """Record a reading of the job. One that was polled also tells its phase."""
         self.reading = reading
+        self.expected_end_at = None
         if polled_at is None:
             return
         phase = self.kind.phase_of(reading)
@@ -266,6 +268,13 @@ class Job:
     def has_known_status(self) -> bool:
         """Whether the job's status is unread, or one that the API's description has."""
         return self.reading is None or self.reading.has_known_status
+
+    def remaining_seconds(self, now: float) -> float | None:
+        """Return how long the job still takes, or `None` if that is unknown or it is overdue."""
+        expected_end_at = self.expected_end_at  # read once: another thread may change it
+        if expected_end_at is None or expected_end_at <= now:
+            return None
+        return expected_end_at - now
 
     @property
     def pr_link(self) -> str | None:

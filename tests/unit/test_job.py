@@ -92,6 +92,21 @@ class TestReadings:
 
         assert export(reading=reading).has_known_status == is_known
 
+    @pytest.mark.parametrize(
+        ("expected_end_at", "remaining"), [(None, None), (30.0, 10.0), (20.0, None), (10.0, None)]
+    )
+    def test_time_remains_until_the_expected_end_and_is_unknown_after_it(
+        self, expected_end_at: float | None, remaining: float | None
+    ) -> None:
+        assert export(expected_end_at=expected_end_at).remaining_seconds(20.0) == remaining
+
+    def test_a_new_reading_outdates_the_expected_end(self) -> None:
+        job = export(expected_end_at=30.0)
+
+        job.record(ExportJob(status="completed"))
+
+        assert job.expected_end_at is None
+
     @pytest.mark.parametrize("status", [None, "queued"])
     def test_a_start_may_report_a_status(self, status: str | None) -> None:
         job = export()
@@ -146,7 +161,7 @@ class TestResult:
         assert job.result(0.0)["message"] == message
 
     def test_an_agent_job_has_its_own_fields_on_one_line_each(self) -> None:
-        known = {
+        known: dict[str, Any] = {
             "repository": "r",
             "ref": "main",
             "model": "m",

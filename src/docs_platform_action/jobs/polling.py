@@ -61,12 +61,14 @@ def _poll(
             raise timeout_error(job, settings.timeout_seconds, error) from error
         now = clock.monotonic()
         job.record(reading, polled_at=now)
-        context.events.status_read(job)
         if reading.has_ended:
+            context.events.status_read(job)
             return reading
+        pause = schedule.pause_after(now, reading.status, job.progress)
+        job.expected_end_at = schedule.expected_end_at
+        context.events.status_read(job)
         if is_last:
             raise timeout_error(job, settings.timeout_seconds, None)
-        pause = schedule.pause_after(now, reading.status, job.progress)
 
 
 def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) -> TimedOut:

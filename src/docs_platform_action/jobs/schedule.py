@@ -7,7 +7,7 @@ import math
 from typing import Final
 
 from ..inputs.settings import WaitSettings
-from .progress import MAX_RESTARTS, PollingEstimate
+from .estimate import MAX_RESTARTS, Estimate
 
 # before the first reading of a job that this run started; few jobs end sooner
 FIRST_SECONDS: Final = 3.0
@@ -43,11 +43,13 @@ OVERSHOOT: Final = 0.1
 class Schedule:
     """Plans the readings of one job. `began` is when the wait began.
 
-    A job that has not just started may have ended.
+    A job that has not just started may have ended. `expected_end_at` is for people, as of the last
+    reading.
     """
 
     def __init__(self, settings: WaitSettings, *, began: float, has_just_started: bool) -> None:
         self.first_pause_seconds = 0.0
+        self.expected_end_at: float | None = None
         self._began = began
         self._shortest_seconds = settings.poll_interval_seconds
         self._longest_seconds = settings.max_poll_interval_seconds
@@ -55,7 +57,7 @@ class Schedule:
         self._scale = min(self._shortest_seconds, 1.0)  # of the constants in seconds
         if has_just_started:
             self.first_pause_seconds = min(FIRST_SECONDS * self._scale, self._longest_seconds)
-        self._estimate = PollingEstimate(
+        self._estimate = Estimate(
             began=began if has_just_started else None,
             shortest_pause_seconds=self._shortest_seconds,
         )
@@ -70,11 +72,13 @@ class Schedule:
         """
         default = self._default_pause(now, status)
         self._estimate.update(now, percent)
+        self.expected_end_at = None
         pause = default
         remaining: float | None = None
         if percent is not None and self._estimate.restarts <= MAX_RESTARTS:
             remaining = self._estimate.remaining_seconds(now)
             pause = self._pause_with_progress(now, remaining, default)
+            self.expected_end_at = self._estimate.expected_end_at(now)
         endgame_seconds = ENDGAME * self._shortest_seconds
         if remaining is None or remaining > endgame_seconds:
             self._overdue_at = math.inf

@@ -26,7 +26,6 @@ from ..text import (
     without_query,
 )
 from .console import Console
-from .estimate import Estimate
 from .failures import failure_lines
 from .live import LiveLines
 from .room import describe_wait
@@ -57,7 +56,6 @@ class _Shown:
     state: tuple[str, ...] = ()
     note: str = ""
     lack_of_room: str = ""
-    estimate: Estimate = field(default_factory=Estimate)
     is_in_outage: bool = False
     error_noticed_at: float = float("-inf")  # of the storage or GitHub
     received_bytes: int = 0
@@ -115,10 +113,8 @@ class Log:
             self._show(job, text)
 
     def status_read(self, job: Job) -> None:
-        now = self._clock.monotonic()
         shown = self._shown[job]
         status = job.status or ""
-        shown.estimate.update(now, job.progress, queued=job.is_queued, ended=job.has_ended)
         state = (status, _percent(job), _pages(job))
         if state == shown.state:
             return
@@ -376,7 +372,7 @@ class Log:
         waited_seconds = 0.0 if since is None else now - since
         elapsed = format_clock(waited_seconds)
         line = f"  {self._state_of(job):<10} {_percent(job):>5} {_pages(job):>12} {elapsed:>9}"
-        remaining = self._shown[job].estimate.remaining_seconds(now)
+        remaining = job.remaining_seconds(now)
         if remaining is None:
             return line
         return f"{line}    about {format_eta(remaining)} left"

@@ -32,14 +32,17 @@ class Platform:
         then: str | Exception = "completed",
         *,
         read_seconds: float = 0.0,
+        percent_per_second: float | None = None,
     ) -> None:
         self._status = status
         self._until = until
         self._then = then
         self._read_seconds = read_seconds
+        self._percent_per_second = percent_per_second
         self._clock = VirtualClock()
         self.events = RecordedEvents()
         self.read_at: list[float] = []
+        self.job = Job(kind=Export(), domain="docs.example.com", job_id="se_1")
 
     def read_export(self, _job: Job, *, deadline: float) -> ExportJob:
         assert deadline == BEGINNING + 10
@@ -48,12 +51,14 @@ class Platform:
         current = self._then if self._clock.elapsed >= self._until else self._status
         if isinstance(current, Exception):
             raise current
-        return ExportJob(status=current)
+        progress = None
+        if self._percent_per_second is not None:
+            progress = self._percent_per_second * self._clock.elapsed
+        return ExportJob(status=current, progress=progress)
 
-    def poll(self, **known: Any) -> Job:
-        job = Job(kind=Export(), domain="docs.example.com", job_id="se_1", **known)
-        poll_export(job, SETTINGS, context(self._clock, self.events, api=self))
-        return job
+    def poll(self) -> Job:
+        poll_export(self.job, SETTINGS, context(self._clock, self.events, api=self))
+        return self.job
 
 
 @pytest.mark.parametrize(
@@ -107,3 +112,13 @@ def test_an_error_ends_the_wait_and_a_late_outage_is_a_timeout(
         Platform("running", after, error, read_seconds=seconds).poll()
     assert error in (caught.value, caught.value.__cause__)
     assert caught.value.request_id == "r-1"
+
+
+def test_the_expected_end_is_known_after_a_reading_until_the_job_has_ended() -> None:
+    running = Platform("running", 99, percent_per_second=5)
+    completed = Platform("running", 8, percent_per_second=5)
+
+    with pytest.raises(TimedOut):
+        running.poll()
+    assert running.job.expected_end_at == pytest.approx(BEGINNING + 20)
+    assert completed.poll().expected_end_at is None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from docs_platform_action.inputs.settings import WaitSettings
-from docs_platform_action.jobs.progress import MAX_RESTARTS
+from docs_platform_action.jobs.estimate import MAX_RESTARTS
 from docs_platform_action.jobs.schedule import Schedule
 
 Reading = tuple[float, float | None] | tuple[float, float | None, str]

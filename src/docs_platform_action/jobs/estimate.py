@@ -1,4 +1,4 @@
-"""Estimates how long a job still takes, to plan its readings.
+"""Estimates how long a job still takes: to plan its readings, and for people.
 
 All times are seconds on the clock's `monotonic`.
 """
@@ -22,6 +22,11 @@ MIN_STEP_POINTS: Final = 2.0  # closer steps are merged, so that about fifty are
 # a job is stalled after this many times the longest time between two steps
 STALL_FACTOR: Final = 2.0
 
+# minimum progress for people: rounding to whole percents and seconds changes neither by more than
+# a fifth
+MIN_POINTS: Final = 5.0
+MIN_SECONDS: Final = 5.0
+
 
 class Step(NamedTuple):
     """A reading that showed progress, 0 to 100 %."""
@@ -30,8 +35,8 @@ class Step(NamedTuple):
     percent: float
 
 
-class PollingEstimate:
-    """The estimate that the next reading is planned with, which errs on the short side.
+class Estimate:
+    """The estimate of the remaining time, which errs on the short side.
 
     `began` is the job's start, if known. The rate is measured from the last reading before the
     first progress, and again after a stall or a restart.
@@ -108,6 +113,20 @@ class PollingEstimate:
             _seconds_per_point(self._step_before(last.percent - recent_points), last),
         )
         return remaining_points * seconds_per_point - self.seconds_since_progress(now)
+
+    def expected_end_at(self, now: float) -> float | None:
+        """Return when the job ends by the estimate, or `None` after too little progress.
+
+        It is in the past if the job is overdue.
+        """
+        remaining = self.remaining_seconds(now)
+        if remaining is None:
+            return None
+        first = self._steps[0]
+        last = self._steps[-1]
+        if last.percent - first.percent < MIN_POINTS or last.at - first.at < MIN_SECONDS:
+            return None
+        return now + remaining
 
     def _step_before(self, percent: float) -> Step:
         """Return the last step with at most this progress, or else the first one."""
