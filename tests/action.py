@@ -12,6 +12,7 @@ import random
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -30,7 +31,7 @@ from admin_api_simulator.runner import (
 )
 from docs_platform_action import main
 from docs_platform_action.inputs.validators import trimmed
-from docs_platform_action.jobs import export_runner
+from docs_platform_action.jobs import runner
 from docs_platform_action.signals import SignalHandler, Work
 from tests.ended import ENTRYPOINT, Ended, ended_of
 from tests.forms import BY_DOMAIN, BY_PROJECT, by_project
@@ -56,7 +57,7 @@ class Action:
 
     Inputs are given as keywords: `poll_interval` is the input `poll-interval`. `env` is added to
     the runner's environment. `constants` overrides the package's constants, such as
-    `http.retry.MAX_PAUSE_SECONDS`. With the `form` `BY_PROJECT`, the simulator's project of each
+    `http.attempts.MAX_PAUSE_SECONDS`. With the `form` `BY_PROJECT`, the simulator's project of each
     domain is exported, which has the domain as its label.
     """
 
@@ -245,12 +246,12 @@ def in_virtual_time(platform: VirtualPlatform, seed: int) -> Iterator[None]:
     """Replace the action's transport and threads with virtual ones, and seed its random numbers."""
     random_state = random.getstate()
     random.seed(seed)
-    virtual_threading = SimpleNamespace(Thread=platform.clock.Thread)
+    virtual_threading = SimpleNamespace(Thread=platform.clock.Thread, Lock=threading.Lock)
     with (
         mock.patch.object(main, "Transport", return_value=platform),
         # reading all authorities takes longer than a run
         mock.patch.object(main, "create_ssl_context", return_value=None),
-        mock.patch.object(export_runner, "threading", virtual_threading),
+        mock.patch.object(runner, "threading", virtual_threading),
     ):
         try:
             yield
@@ -260,7 +261,7 @@ def in_virtual_time(platform: VirtualPlatform, seed: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def other_constants(values: Mapping[str, float]) -> Iterator[None]:
-    """Override constants of the package, such as `http.retry.MAX_PAUSE_SECONDS`."""
+    """Override constants of the package, such as `http.attempts.MAX_PAUSE_SECONDS`."""
     with contextlib.ExitStack() as stack:
         for name, value in values.items():
             path, _, constant = name.rpartition(".")

@@ -92,7 +92,7 @@ def _translated(error: Exception, exchange: Exchange) -> Exception:
         error,
         exchange.host,
         through_proxy=exchange.proxy is not None,
-        maybe_processed=exchange.request.maybe_processed,
+        was_sent=exchange.was_sent,
     )
 
 

@@ -22,7 +22,7 @@ from docs_platform_action.http.api_client import MAX_RESPONSE_BYTES, ApiClient
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.fields import MAX_TEXT_LENGTH
 from docs_platform_action.http.reasons import read_error
-from docs_platform_action.http.retry import read_retry_after
+from docs_platform_action.http.attempts import read_retry_after
 from docs_platform_action.http.transport import Request, Timeouts
 from docs_platform_action.models import AgentJob, ExportJob
 from tests.fuzz import fuzz

@@ -106,7 +106,7 @@ class TestHanging:
             "bundle.storage.IDLE_SECONDS": 0.15,
             "bundle.storage.HEAD_SECONDS": 0.15,
             "bundle.stream.SLOW_SECONDS": 0.15,
-            "http.retry.MIN_ATTEMPT_SECONDS": 0.15,
+            "http.attempts.MIN_ATTEMPT_SECONDS": 0.15,
         }
 
         with RawServer(handle) as storage:

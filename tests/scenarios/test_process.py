@@ -149,7 +149,7 @@ class TestCancel:
             read_request(connection)
 
         # long enough for a loaded machine
-        action.constants["jobs.export_runner.START_GRACE_SECONDS"] = 60.0
+        action.constants["jobs.runner.START_GRACE_SECONDS"] = 60.0
         with (
             RawServer(answer_later) as server,
             action.start(server.base_url, **EXPORT, **HOURLY) as running,

@@ -12,20 +12,45 @@ from .archive import CHUNK_BYTES, START_BYTES
 from .faults import DISK_FAULTY, FILE_REPLACED
 
 
-class BundleFile(io.RawIOBase):
-    """The bundle as a file, which is read once.
+def open_archive(source: OutputPath) -> io.BufferedReader:
+    """Open the archive. Raises `InvalidBundle` if it is gone since the check of the inputs."""
+    try:
+        return source.path.open("rb")
+    except OSError as error:
+        is_replaced = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
+        advice = FILE_REPLACED if is_replaced else DISK_FAULTY
+        raise _unreadable(source.name, error, advice) from error
 
-    Raises `InvalidBundle` if it is gone since the check of the inputs. `drain` raises it if the
-    SHA-256 is not the given one.
+
+class BundleFile(io.RawIOBase):
+    """The bundle as an open `file`, which is read twice: by `verify`, and by what unpacks it.
+
+    Closing it closes the file.
+
+    `verify` and `drain` raise `InvalidBundle` if the SHA-256 is not the given one: the file may be
+    written to between them.
     """
 
-    def __init__(self, source: OutputPath, sha256: str, cancellation: Cancellation) -> None:
-        self._file = _open_archive(source)
-        self._name = source.name
+    def __init__(
+        self,
+        file: io.BufferedReader,
+        name: str,
+        sha256: str,
+        cancellation: Cancellation,
+    ) -> None:
+        self._file = file
+        self._name = name
         self._expected = sha256
         self._cancellation = cancellation
         self._sha256 = hashlib.sha256()
-        self.size = os.fstat(self._file.fileno()).st_size
+        self.size = os.fstat(file.fileno()).st_size
+
+    def verify(self) -> Archive:
+        """Read the whole file, return what it is, and go back to its first byte."""
+        found = self.drain()
+        self._file.seek(0)
+        self._sha256 = hashlib.sha256()
+        return found
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
         """Return between one and `size` bytes; none only at the end."""
@@ -72,12 +97,3 @@ class BundleFile(io.RawIOBase):
 
 def _unreadable(name: str, error: OSError, advice: Advice) -> InvalidBundle:
     return InvalidBundle(f"the archive {quoted(name)} cannot be read ({error.strerror})", **advice)
-
-
-def _open_archive(source: OutputPath) -> io.BufferedReader:
-    try:
-        return source.path.open("rb")
-    except OSError as error:
-        is_replaced = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
-        advice = FILE_REPLACED if is_replaced else DISK_FAULTY
-        raise _unreadable(source.name, error, advice) from error

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..bundle.faults import UNUSABLE_FILE
-from ..bundle.file import BundleFile
+from ..bundle.file import BundleFile, open_archive
 from ..bundle.publication import Publication
 from ..context import Context
 from ..errors import InvalidBundle
@@ -32,23 +32,36 @@ class Unpack(Kind):
         return []
 
 
-def verify(job: Job, settings: UnpackSettings, context: Context) -> None:
-    """Verify the digest of the archive."""
+def verify_and_unpack(job: Job, settings: UnpackSettings, context: Context) -> None:
+    """Verify the digest of the archive, and publish its site.
+
+    The file stays open in between, so that nothing else is unpacked than what was verified.
+    """
+    source = settings.bundle_path
     job.start_phase(VERIFICATION, context.clock.monotonic())
-    with _open(settings, context) as file:
-        archive = file.drain()
+    with BundleFile(
+        open_archive(source),
+        source.name,
+        settings.bundle_sha256,
+        context.clock.cancellation,
+    ) as file:
+        _verify(job, file, source.name, context)
+        _unpack(job, file, settings, context)
+    job.delivered = replace(job.delivered, bundle_path=source.name)
+
+
+def _verify(job: Job, file: BundleFile, name: str, context: Context) -> None:
+    archive = file.verify()
     job.delivered = replace(job.delivered, archive=archive)
     fact = f"{format_bytes(archive.size)}, SHA-256 {format_digest(archive.sha256)}"
-    context.events.noted(job, f"Verified {settings.bundle_path.name}: {fact}")
+    context.events.noted(job, f"Verified {name}: {fact}")
 
 
-def unpack(job: Job, settings: UnpackSettings, context: Context) -> None:
-    """Publish the site. The archive is verified again, because it may be written to meanwhile."""
+def _unpack(job: Job, file: BundleFile, settings: UnpackSettings, context: Context) -> None:
     job.start_phase(UNPACK, context.clock.monotonic())
     publication = Publication(job, settings.publication, context)
     try:
-        with _open(settings, context) as file:
-            publication.publish_site(settings.site_path, file, None)
+        publication.publish_site(settings.site_path, file, None)
     except InvalidBundle as error:
         # another run of the workflow would read the same archive
         if error.remedy == InvalidBundle.default_remedy:
@@ -57,15 +70,10 @@ def unpack(job: Job, settings: UnpackSettings, context: Context) -> None:
         raise
     finally:
         publication.warn_of_chown_error()
-    job.delivered = replace(job.delivered, bundle_path=settings.bundle_path.name)
-
-
-def _open(settings: UnpackSettings, context: Context) -> BundleFile:
-    return BundleFile(settings.bundle_path, settings.bundle_sha256, context.clock.cancellation)
 
 
 UNPACKING: Final = Unpack()
-STEPS: Final = (verify, unpack)
+STEPS: Final = (verify_and_unpack,)
 
 
 def batch(settings: UnpackSettings) -> Batch:
