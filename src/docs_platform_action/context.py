@@ -7,7 +7,7 @@ from .events import Events
 from .github.deployments import GitHub
 from .http.client import HttpClient
 from .outputs import Outputs
-from .platform.platform import Platform
+from .platform.operations import Platform
 from .platform.room import Room
 
 

@@ -38,7 +38,7 @@ from .jobs import agent, collect, export, unpack
 from .jobs.runner import Runner
 from .jobs.task import Batch
 from .outputs import Outputs
-from .platform.platform import Platform
+from .platform.operations import Platform
 from .platform.room import Room
 from .platform.sending import Sender
 from .redaction import Redactor

@@ -57,9 +57,7 @@ class ByDomain:
 
     def start(self, job: Job, options: Mapping[str, object]) -> Request:
         """Return a start whose body names the domain."""
-        return Request(
-            method="POST", url="/v1/static-export/jobs", body={**options, "domain": job.domain}
-        )
+        return Request(method="POST", url=_JOBS, body={**options, "domain": job.domain})
 
     def status(self, job: Job) -> Request:
         """Return a request for the job, whose id is enough."""
