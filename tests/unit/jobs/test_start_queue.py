@@ -2,12 +2,12 @@
 
 import pytest
 
-from docs_platform_action.api.room import Room, pause_seconds
 from docs_platform_action.errors import NoRoom, Rejected, Unavailable
 from docs_platform_action.job import ROOM, Job
 from docs_platform_action.jobs.export import Export
-from docs_platform_action.jobs.start_queue import StartQueue, room_failure
+from docs_platform_action.jobs.start_queue import StartQueue
 from docs_platform_action.models import RoomWait
+from docs_platform_action.platform.room import Room, pause_seconds, room_failure
 from tests.virtual_time import VirtualClock
 
 LIMIT = NoRoom(status=429)
