@@ -173,7 +173,9 @@ def test_after_a_limit_the_next_start_waits_for_the_answer_to_the_last_one() -> 
 
     queue.clock.run(answer, lambda: taken.append(queue.take()))
 
-    assert taken == [("c", pytest.approx(35, abs=0.3))]
+    ((site, at),) = taken
+    assert site == "c"
+    assert at == pytest.approx(35, abs=0.3)
 
 
 def test_a_start_that_was_sent_before_the_limit_does_not_end_it_when_it_is_accepted() -> None:
