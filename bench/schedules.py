@@ -18,9 +18,8 @@ from typing import Final, cast
 
 from bench.common import exit_without, options_of, table, write_section
 
-from docs_platform_action.context import Context
+from docs_platform_action.context import PlatformContext
 from docs_platform_action.inputs.settings import WaitSettings
-from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.jobs.polling import poll_export
@@ -138,7 +137,8 @@ class Platform:
         self._seconds = seconds
         self._shape = shape
         events = SimpleNamespace(status_read=lambda _job: None)
-        self.context = cast(Context, SimpleNamespace(clock=self.clock, api=self, events=events))
+        parts = SimpleNamespace(clock=self.clock, platform=self, events=events)
+        self.context = cast(PlatformContext, parts)
 
     def read_export(self, _job: Job, *, deadline: float) -> ExportJob:  # noqa: ARG002
         """Return the job's state, and record the poll. The action calls it."""

@@ -15,15 +15,17 @@ from docs_platform_action.errors import ActionError, Cancelled
 from docs_platform_action.github.deployments import read_deployment
 from docs_platform_action.inputs import settings as settings_module
 from docs_platform_action.inputs.table import INPUTS, Input, Mode
-from docs_platform_action.job import Delivered, Job
-from docs_platform_action.models import AgentJob, Archive, BundleLink, ExportJob, FileDigests
-from docs_platform_action.inputs.settings import Mode
-from docs_platform_action.inputs.table import INPUTS, Input
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.agent import Agent
 from docs_platform_action.jobs.export import Export
-from docs_platform_action.manifest import FileDigests
-from docs_platform_action.models import AgentJob, Archive, BundleLink, Delivered, ExportJob
+from docs_platform_action.models import (
+    AgentJob,
+    Archive,
+    BundleLink,
+    Delivered,
+    ExportJob,
+    FileDigests,
+)
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.signals import SIGNALS

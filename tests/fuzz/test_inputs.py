@@ -23,14 +23,13 @@ from docs_platform_action.inputs.settings import (
     CollectSettings,
     ExportSettings,
     PlatformSettings,
-    Settings,
     SiteSettings,
     UnpackSettings,
     WaitSettings,
 )
 from docs_platform_action.inputs.table import DEFAULTS
 from docs_platform_action.inputs.validators import MAX_DURATION_SECONDS
-from docs_platform_action.main import READ_SETTINGS
+from docs_platform_action.main import MODES
 from docs_platform_action.models import OutputPath
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_text
@@ -40,6 +39,7 @@ KEY: Final = "K3Y-9Q27X1Z4W8V05J63"
 """A key whose parts do not occur in messages."""
 
 Roots = tuple[Path, Path]
+Settings = ExportSettings | CollectSettings | UnpackSettings | AgentSettings
 
 EXPORT: Final = {
     "base-url": "https://api.example.com",
@@ -183,7 +183,8 @@ def read(inputs: Mapping[str, str], roots: Roots) -> Settings | list[str]:
         read_inputs = reader.read(roots=roots)
     except InvalidInput as error:
         return [error.summary, *error.details, error.cause, error.remedy]
-    return READ_SETTINGS[read_inputs.mode](read_inputs)
+    read: Settings = MODES[read_inputs.mode].read(read_inputs)
+    return read
 
 
 def check(settings: Settings, roots: Roots) -> None:

@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 
 from docs_platform_action.errors import JobFailed
-from docs_platform_action.inputs.table import Mode
-from docs_platform_action.job import QUEUE, ROOM, RUN, Job, Phase
-from docs_platform_action.models import AgentJob, BundleLink, ExportJob
 from docs_platform_action.job import QUEUE, ROOM, RUN, Job
 from docs_platform_action.jobs.agent import Agent
 from docs_platform_action.jobs.export import Export

@@ -2,11 +2,13 @@
 
 import io
 import sys
+from typing import Any
 
 import pytest
 
 from docs_platform_action import main
 from docs_platform_action.clock import Clock
+from docs_platform_action.inputs.table import Mode
 from docs_platform_action.signals import SignalHandler, Work
 
 
@@ -27,8 +29,8 @@ def replaced_stdout(
     monkeypatch: pytest.MonkeyPatch, raw: io.RawIOBase | io.BufferedIOBase | None = None
 ) -> io.TextIOWrapper:
     """Replace the process's output. A fixture cannot: pytest replaces it again before the test."""
-    # any binary stream
-    stream = io.TextIOWrapper(raw or io.BytesIO(), "ascii")  # type: ignore[arg-type, type-var]
+    buffer: Any = raw or io.BytesIO()
+    stream = io.TextIOWrapper(buffer, "ascii")
     monkeypatch.setattr(sys, "stdout", stream)
     return stream
 
@@ -63,3 +65,8 @@ def test_a_log_that_cannot_be_flushed_does_not_change_the_exit_code(
 
     assert main.main(Quiet(), Clock()) == 0
     full.close()
+
+
+def test_each_mode_makes_jobs_of_a_kind_of_its_own() -> None:
+    assert [*main.MODES] == [*Mode]
+    assert [mode.kind.mode for mode in main.MODES.values()] == [*Mode]

@@ -18,9 +18,6 @@ from docs_platform_action.errors import (
     InvalidInput,
     JobFailed,
 )
-from docs_platform_action.inputs.table import Mode
-from docs_platform_action.job import Delivered, Job
-from docs_platform_action.models import BundleLink, Changes, Deployment, ExportJob
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import BundleLink, Changes, Delivered, Deployment, ExportJob

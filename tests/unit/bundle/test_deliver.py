@@ -15,8 +15,9 @@ from typing import Any, Final
 import pytest
 
 from docs_platform_action import ownership
-from docs_platform_action.bundle import deliver as module
+from docs_platform_action.bundle.deliver import deliver_bundle
 from docs_platform_action.bundle.faults import DiskTooSmall
+from docs_platform_action.bundle.staging import Staged
 from docs_platform_action.errors import (
     ActionError,
     Cancelled,
@@ -29,17 +30,8 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.inputs.settings import DeliverySettings, PublicationSettings
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
-from docs_platform_action.models import (
-    BundleLink,
-    ExportJob,
-    FileDigests,
-    MaxRemoved,
-    OutputPath,
-)
-from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.jobs.export import Export
-from docs_platform_action.manifest import FileDigests
-from docs_platform_action.models import BundleLink, ExportJob
+from docs_platform_action.models import BundleLink, ExportJob, FileDigests, MaxRemoved, OutputPath
 from docs_platform_action.ownership import Owner
 from tests.archives import SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree
@@ -93,22 +85,22 @@ class Delivered:
                 raise link
             return link
 
-        api = SimpleNamespace(make_link=make_link, outage_tolerance_seconds=60.0)
+        platform = SimpleNamespace(make_link=make_link, outage_tolerance_seconds=60.0)
         self.transport = FakeTransport(*answers, clock=self.clock)
         client = http_client(self.transport, clock=self.clock)
-        self.parts = context(self.clock, self.events, client=client, api=api)
+        self.parts = context(self.clock, self.events, client=client, platform=platform)
 
-    def run(self, names: Mapping[str, str], **settings: Any) -> module.Delivery:
+    def run(self, names: Mapping[str, str], **settings: Any) -> None:
+        deliver_bundle(self.job, self.settings(names, **settings), self.parts)
+
+    def settings(self, names: Mapping[str, str], **settings: Any) -> DeliverySettings:
         for key, name in names.items():
             path = self.workspace / name
             settings[key] = OutputPath(path=path, root=self.workspace, name=name)
         about_publication = {field.name for field in fields(PublicationSettings)}
         of_publication = {name: settings.pop(name) for name in about_publication & {*settings}}
         publication = PublicationSettings(**of_publication)
-        delivery_settings = DeliverySettings(publication=publication, **settings)
-        delivery = module.Delivery(self.job, delivery_settings, self.parts)
-        delivery.deliver()
-        return delivery
+        return DeliverySettings(publication=publication, **settings)
 
     @property
     def left(self) -> set[str]:
@@ -168,13 +160,13 @@ def test_changes_manifest_archive_site_and_values_are_published_in_this_order(
     tmp_path: Path, archive: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     published: list[str] = []
-    publish = module.Staged.publish
+    publish = Staged.publish
 
-    def record(staged: module.Staged) -> None:
+    def record(staged: Staged) -> None:
         publish(staged)
         published.append(staged.path.name)
 
-    monkeypatch.setattr(module.Staged, "publish", record)
+    monkeypatch.setattr(Staged, "publish", record)
     found = Delivered(tmp_path, answer(archive))
 
     found.run(PLAN, compare_with=OLD)
@@ -409,66 +401,32 @@ def test_on_a_disk_that_becomes_full_the_archive_is_not_kept_either(
     assert found.left == set()
 
 
-class TestLink:
-    def run(self, tmp_path: Path, link: BundleLink, *links: BundleLink | ActionError) -> Delivered:
-        """Write the values of a link; the API makes these new ones, or fails."""
-        found = Delivered(tmp_path, answer(TAR), links=links)
-        found.job.link = link
-        found.run(VALUES)
-        return found
+@pytest.mark.parametrize(("seconds", "is_replaced"), [(59, True), (61, False), (None, False)])
+def test_a_link_with_less_than_a_minute_left_is_replaced_before_it_is_written(
+    tmp_path: Path, seconds: int | None, is_replaced: bool
+) -> None:
+    found = Delivered(tmp_path, answer(TAR))
+    expires = NOON + timedelta(seconds=seconds) if seconds else None
+    found.job.link = replace(LINK, expires=expires)
 
-    @pytest.mark.parametrize(("seconds", "is_replaced"), [(59, True), (61, False), (None, False)])
-    def test_one_with_less_than_a_minute_left_is_replaced_before_it_is_written(
-        self, tmp_path: Path, seconds: int | None, is_replaced: bool
-    ) -> None:
-        expires = NOON + timedelta(seconds=seconds) if seconds else None
+    found.run(VALUES)
 
-        found = self.run(tmp_path, replace(LINK, expires=expires), FRESH)
+    assert (found.job.link == FRESH) == is_replaced
+    assert ("link_made" in found.events.names) == is_replaced
+    assert (FRESH.url in (tmp_path / "v.yaml").read_text()) == is_replaced
+    assert not found.job.has_short_link
+    assert found.events.of("warning") == []
 
-        assert (found.job.link == FRESH) == is_replaced
-        assert ("link_made" in found.events.names) == is_replaced
-        assert (FRESH.url in (tmp_path / "v.yaml").read_text()) == is_replaced
-        assert not found.job.has_short_link
-        assert found.events.of("warning") == []
 
-    @pytest.mark.parametrize(
-        ("seconds", "state"), [(59, "expires in"), (0, "has expired"), (-1, "has expired")]
-    )
-    def test_one_whose_replacement_is_not_valid_for_longer_is_warned_of(
-        self, tmp_path: Path, seconds: int, state: str
-    ) -> None:
-        link = replace(LINK, expires=NOON + timedelta(seconds=seconds))
+def test_a_link_that_cannot_be_replaced_is_written_with_a_warning(tmp_path: Path) -> None:
+    found = Delivered(tmp_path, answer(TAR), links=(Unavailable("it is down"),))
+    found.job.link = SHORT
 
-        found = self.run(tmp_path, link, link)
+    found.run(VALUES)
 
-        ((lines,),) = found.events.of("warning")
-        assert found.job.has_short_link
-        assert state in lines[0]
-        assert "not valid for longer" in lines[-1]
-
-    @pytest.mark.parametrize(
-        "error", [Unavailable("it is down"), DownloadFailed("no", remedy="Do this.")]
-    )
-    def test_one_that_cannot_be_replaced_is_kept_with_a_warning_that_says_what_to_do(
-        self, tmp_path: Path, error: ActionError
-    ) -> None:
-        found = self.run(tmp_path, SHORT, error)
-
-        ((lines,),) = found.events.of("warning")
-        assert found.job.link == SHORT
-        assert found.job.delivered.values_file == "v.yaml"
-        assert ("mode: collect" in lines[-1]) == isinstance(error, Unavailable)
-
-    @pytest.mark.parametrize("names", [{}, VALUES])
-    def test_at_the_end_of_the_run_the_values_file_is_written_again(
-        self, tmp_path: Path, names: dict[str, str]
-    ) -> None:
-        found = Delivered(tmp_path, answer(TAR), links=(FRESH,))
-        delivery = found.run(names)
-
-        assert delivery.renew_link()
-        assert found.left == {*names.values()}
-        assert not names or FRESH.url in (tmp_path / "v.yaml").read_text()
+    assert found.job.delivered.values_file == "v.yaml"
+    assert LINK.url in (tmp_path / "v.yaml").read_text()
+    assert len(found.events.of("warning")) == 1
 
 
 @pytest.mark.parametrize("is_supported", [True, False])

@@ -1,13 +1,20 @@
 """How many pages there must be, how many may be removed, and how the error names them."""
 
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Final
 
 import pytest
 
-from docs_platform_action.bundle.guards import check_removed, check_unpacked_pages
+from docs_platform_action.bundle.guards import (
+    check_removed,
+    check_reported_pages,
+    check_unpacked_pages,
+    has_guards,
+)
 from docs_platform_action.errors import TooFewPages, TooManyRemoved
-from docs_platform_action.models import Changes, MaxRemoved
+from docs_platform_action.inputs.settings import DeliverySettings, PublicationSettings
+from docs_platform_action.models import Changes, MaxRemoved, OutputPath
 from tests.keys import ADMIN_KEY
 
 NONE_REMOVED: Final = MaxRemoved(amount=0, is_percentage=False)
@@ -34,6 +41,45 @@ def removal(*removed: str, published: int) -> Changes:
 
 def pages(count: int) -> list[str]:
     return [f"{number}.html" for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("reported", "min_pages", "has_site", "summary"),
+    [
+        (9, 10, True, "has 9 pages"),
+        (9, 10, False, "has 9 pages"),
+        (10, 10, False, None),
+        (None, 10, True, None),  # they are counted when they are unpacked
+        (None, 10, False, "unknown"),
+        (0, None, False, None),
+        (None, None, False, None),
+    ],
+)
+def test_fewer_reported_pages_or_none_to_count_are_refused_before_the_download(
+    reported: int | None, min_pages: int | None, has_site: bool, summary: str | None
+) -> None:
+    site = OutputPath(path=Path("/w/s"), root=Path("/w"), name="s") if has_site else None
+    publication = PublicationSettings(min_pages=min_pages)
+    settings = DeliverySettings(site_path=site, publication=publication)
+
+    with pytest.raises(TooFewPages, match=summary) if summary else nullcontext():
+        check_reported_pages(reported, settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (PublicationSettings(), False),
+        (PublicationSettings(max_removed=NONE_REMOVED), False),
+        (PublicationSettings(min_pages=1), True),
+        (PublicationSettings(compare_with={}), True),
+    ],
+    ids=["none", "a limit without a comparison", "pages", "a comparison"],
+)
+def test_pages_or_a_comparison_guard_what_is_published(
+    settings: PublicationSettings, expected: bool
+) -> None:
+    assert has_guards(settings) == expected
 
 
 @pytest.mark.parametrize(("html_files", "fails"), [(9, True), (10, False), (11, False)])

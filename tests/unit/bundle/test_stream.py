@@ -85,10 +85,10 @@ class Download:
             self.links += 1
             return BundleLink(url=links(self.links))
 
-        api = SimpleNamespace(make_link=make_link, outage_tolerance_seconds=tolerance)
+        platform = SimpleNamespace(make_link=make_link, outage_tolerance_seconds=tolerance)
         proxies = {"https": proxy} if proxy is not None else {}
         client = http_client(self.storage, clock=self.clock, proxies=proxies)
-        parts = context(self.clock, self.events, client=client, api=api)
+        parts = context(self.clock, self.events, client=client, platform=platform)
         self.stream = BundleStream(self.job, parts)
 
     def sent(self, header: str) -> list[str | None]:

@@ -18,15 +18,16 @@ from docs_platform_action.inputs.settings import (
     ExportSettings,
     PlatformSettings,
     PublicationSettings,
-    Settings,
     SiteSettings,
     UnpackSettings,
     WaitSettings,
 )
 from docs_platform_action.inputs.table import COMPARE_WITH, DEFAULTS, PATHS, Input
-from docs_platform_action.main import READ_SETTINGS
+from docs_platform_action.main import MODES
 from docs_platform_action.models import FileDigests, MaxRemoved, OutputPath
 from tests.keys import ADMIN_KEY
+
+Settings = ExportSettings | CollectSettings | UnpackSettings | AgentSettings
 
 EXPORT: Final = {
     "base-url": "https://api.example.com",
@@ -103,7 +104,8 @@ def reader_of(inputs: Mapping[str, str], *, in_workflow: bool = True) -> Reader:
 
 def read_settings(reader: Reader, roots: Sequence[Path] = ()) -> Settings:
     inputs = reader.read(roots=roots or [Path.cwd()])
-    return READ_SETTINGS[inputs.mode](inputs)
+    read: Settings = MODES[inputs.mode].read(inputs)
+    return read
 
 
 def settings(inputs: Mapping[str, str], *, in_workflow: bool = True) -> Settings:
@@ -116,11 +118,13 @@ def export_settings(inputs: Mapping[str, str]) -> ExportSettings:
     return read
 
 
-def export_of(*, wait: bool = True, **site: str) -> ExportSettings:
+def export_of(
+    *, wait: bool = True, domain: str | None = None, project_id: str | None = None
+) -> ExportSettings:
     """Return the settings of an export for which nothing else is set."""
     return ExportSettings(
         platform=PLATFORM,
-        sites=(SiteSettings(**site),),
+        sites=(SiteSettings(domain=domain, project_id=project_id),),
         start_timeout_seconds=4500,
         start_options={},
         wait=wait,
@@ -130,10 +134,10 @@ def export_of(*, wait: bool = True, **site: str) -> ExportSettings:
     )
 
 
-def collect_of(**site: str) -> CollectSettings:
+def collect_of(*, domain: str | None = None, project_id: str | None = None) -> CollectSettings:
     """Return the settings for collecting an export for which nothing else is set."""
-    site_settings = SiteSettings(**site)
-    return CollectSettings(platform=PLATFORM, job_id="se_1", site=site_settings, waiting=WAITING)
+    site = SiteSettings(domain=domain, project_id=project_id)
+    return CollectSettings(platform=PLATFORM, job_id="se_1", site=site, waiting=WAITING)
 
 
 def agent_of(project_id: str) -> AgentSettings:

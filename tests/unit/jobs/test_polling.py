@@ -6,7 +6,6 @@ import pytest
 
 from docs_platform_action.errors import NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import WaitSettings
-from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.jobs.polling import poll_export
@@ -57,7 +56,7 @@ class Platform:
         return ExportJob(status=current, progress=progress)
 
     def poll(self) -> Job:
-        poll_export(self.job, SETTINGS, context(self._clock, self.events, api=self))
+        poll_export(self.job, SETTINGS, context(self._clock, self.events, platform=self))
         return self.job
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from docs_platform_action.api.room import Room, pause_seconds
 from docs_platform_action.errors import NoRoom, Rejected, Unavailable
 from docs_platform_action.job import ROOM, Job
 from docs_platform_action.jobs.export import Export
-from docs_platform_action.jobs.start_queue import StartQueue, room_failure
+from docs_platform_action.jobs.start_queue import StartQueue
 from docs_platform_action.models import RoomWait
+from docs_platform_action.platform.room import Room, pause_seconds, room_failure
 from tests.virtual_time import VirtualClock
 
 LIMIT = NoRoom(status=429)
@@ -173,7 +173,9 @@ def test_after_a_limit_the_next_start_waits_for_the_answer_to_the_last_one() -> 
 
     queue.clock.run(answer, lambda: taken.append(queue.take()))
 
-    assert taken == [("c", pytest.approx(35, abs=0.3))]
+    ((site, at),) = taken
+    assert site == "c"
+    assert at == pytest.approx(35, abs=0.3)
 
 
 def test_a_start_that_was_sent_before_the_limit_does_not_end_it_when_it_is_accepted() -> None:

@@ -24,17 +24,16 @@ from docs_platform_action.errors import (
 )
 from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, RUN, UNPACK, Job
 from docs_platform_action.jobs.export import Export
-from docs_platform_action.manifest import FileDigests
 from docs_platform_action.models import (
     Archive,
     BundleLink,
     Delivered,
     Deployment,
     ExportJob,
+    FileDigests,
     Phase,
     RoomWait,
 )
-from docs_platform_action.models import Archive, BundleLink, Deployment, ExportJob, FileDigests
 from docs_platform_action.report.console import Console
 from docs_platform_action.report.summary import MAX_SUMMARY_BYTES, Summary, write_summary
 from docs_platform_action.site.comparison import compare

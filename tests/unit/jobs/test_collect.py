@@ -1,0 +1,106 @@
+"""Exports that exist already: what is done in which order, and what ends them."""
+
+from typing import Any, Final
+
+import pytest
+
+from docs_platform_action.errors import ActionError, JobFailed, TooFewPages
+from docs_platform_action.inputs.settings import (
+    CollectSettings,
+    DeliverySettings,
+    PlatformSettings,
+    PublicationSettings,
+    SiteSettings,
+    WaitSettings,
+)
+from docs_platform_action.job import Job
+from docs_platform_action.jobs import collect
+from docs_platform_action.models import BundleLink, ExportJob
+from tests.keys import ADMIN_KEY
+from tests.unit.fakes import RecordedEvents, context
+from tests.virtual_time import VirtualClock
+
+DELIVERY: Final = DeliverySettings(
+    publication=PublicationSettings(min_pages=10), mask_bundle_url=True
+)
+SETTINGS: Final = CollectSettings(
+    platform=PlatformSettings(
+        base_url="https://api.example.com",
+        admin_key=ADMIN_KEY,
+        outage_tolerance_seconds=300.0,
+    ),
+    job_id="se_1",
+    site=SiteSettings(domain="docs.example.com", delivery=DELIVERY),
+    waiting=WaitSettings(timeout_seconds=600, poll_interval_seconds=1, max_poll_interval_seconds=1),
+)
+
+
+class Run:
+    """The steps of a job with this reading. All that happens is in one list."""
+
+    outage_tolerance_seconds = 300.0
+
+    def __init__(self, reading: ExportJob) -> None:
+        self.reading = reading
+        self.clock = VirtualClock()
+        self.events = RecordedEvents()
+        (self.task,) = collect.batch(SETTINGS).tasks
+        outputs: Any = self
+        self.parts = context(self.clock, self.events, platform=self, outputs=outputs)
+
+    def run(self) -> Job:
+        job = self.task.job
+        for step in self.task.steps:
+            step(job, self.task.settings, self.parts)
+        return job
+
+    def write_job_id(self, job: Job) -> None:
+        self.events.seen.append(("write_job_id", job))
+
+    def read_export(self, job: Job, *, deadline: float) -> ExportJob:
+        self.events.seen.append(("read", job, deadline))
+        return self.reading
+
+    def make_link(self, job: Job) -> BundleLink:
+        self.events.seen.append(("make_link", job))
+        return BundleLink(url="https://s.example.com/b")
+
+    def export_failure(self, _job: Job, reading: ExportJob) -> JobFailed:
+        return JobFailed(f"failed with {reading.error}")
+
+
+def test_a_job_is_known_before_it_is_read_and_delivered() -> None:
+    run = Run(ExportJob(status="completed", page_count=10))
+
+    job = run.run()
+
+    assert run.events.names == [
+        "write_job_id",
+        "job_known",
+        "read",
+        "status_read",
+        "make_link",
+        "link_made",
+    ]
+    assert job.job_id == "se_1"
+    assert job.domain == "docs.example.com"
+    assert job.masks_bundle_url
+
+
+@pytest.mark.parametrize(
+    ("reading", "kind", "words"),
+    [
+        (ExportJob(status="failed", error="no disk"), JobFailed, "no disk"),
+        (ExportJob(status="completed", page_count=9), TooFewPages, "9 pages"),
+        (ExportJob(status="completed"), TooFewPages, "unknown"),
+    ],
+)
+def test_one_that_has_failed_or_has_too_few_pages_is_not_delivered(
+    reading: ExportJob, kind: type[ActionError], words: str
+) -> None:
+    run = Run(reading)
+
+    with pytest.raises(kind, match=words):
+        run.run()
+
+    assert run.events.names == ["write_job_id", "job_known", "read", "status_read"]

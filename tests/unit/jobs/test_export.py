@@ -1,0 +1,233 @@
+"""Exports: what is done in which order, and what is asked for each site.
+
+`test_runner.py` has how several run side by side, and the scenarios what comes of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from docs_platform_action.errors import NoRoom
+from docs_platform_action.inputs.settings import (
+    CommitSettings,
+    DeliverySettings,
+    ExportSettings,
+    PlatformSettings,
+    SiteSettings,
+    WaitSettings,
+)
+from docs_platform_action.job import Job
+from docs_platform_action.jobs import export
+from docs_platform_action.jobs.export import ExportWork
+from docs_platform_action.models import BundleLink, Deployment, ExportJob, RoomWait
+from docs_platform_action.platform.room import Room
+from tests.keys import ADMIN_KEY
+from tests.unit.fakes import RecordedEvents, context
+from tests.virtual_time import VirtualClock
+
+PLATFORM: Final = PlatformSettings(
+    base_url="https://api.example.com",
+    admin_key=ADMIN_KEY,
+    outage_tolerance_seconds=300.0,
+)
+COMMIT: Final = CommitSettings(
+    commit="9f8e7d6c",
+    commit_timeout_seconds=300.0,
+    github_token="ghs_t0ken",
+    deployment_creator="docs-platform[bot]",
+    deployment_environment=None,
+    github_api_url="https://git.example.com/api/v3",
+    github_server_url="https://git.example.com",
+    github_repository="octo/docs",
+)
+DEPLOYED: Final = Deployment(
+    id=1,
+    commit="9f8e7d6c",
+    commit_url="https://git.example.com/octo/docs/commit/9f8e7d6c",
+    creator="docs-platform[bot]",
+    environment="docs",
+    is_transient=False,
+    state="success",
+)
+SETTINGS: Final = ExportSettings(
+    platform=PLATFORM,
+    sites=(SiteSettings(domain="a"),),
+    start_timeout_seconds=60.0,
+    start_options={"theme": "dark"},
+    wait=True,
+    waiting=WaitSettings(timeout_seconds=600, poll_interval_seconds=1, max_poll_interval_seconds=1),
+    max_parallel=3,
+    commit=None,
+)
+SEVERAL: Final = replace(
+    SETTINGS,
+    sites=(
+        SiteSettings(domain="a", delivery=DeliverySettings(mask_bundle_url=True)),
+        SiteSettings(domain="b", project_id="65"),
+    ),
+)
+
+
+class Run:
+    """The steps of the first site of an export, which completes at its first reading.
+
+    The platform, the outputs and the events are recorded in one list.
+    """
+
+    outage_tolerance_seconds = 300.0
+
+    def __init__(self, settings: ExportSettings, *, write_error: Exception | None = None) -> None:
+        self.clock = VirtualClock()
+        self.events = RecordedEvents()
+        self.write_error = write_error
+        self.task = export.batch(settings).tasks[0]
+        self.given: object = None
+        outputs: Any = self
+        self.parts = context(self.clock, self.events, platform=self, outputs=outputs)
+
+    @property
+    def happened(self) -> list[str]:
+        return self.events.names
+
+    def run(self) -> Job:
+        job = self.task.job
+        job.began_at = self.clock.monotonic()
+        for step in self.task.steps:
+            step(job, self.task.settings, self.parts)
+        return job
+
+    def start_export(self, job: Job, options: object) -> str:
+        self.given = options
+        self._happen("start", job)
+        job.record_start("se_1", "queued", self.clock.monotonic())
+        return "what is to be announced"
+
+    def announce(self, answered: str) -> None:
+        self._happen("announce", answered)
+
+    def write_job_id(self, job: Job) -> None:
+        self._happen("write_job_id", job)
+        if self.write_error is not None:
+            raise self.write_error
+
+    def read_export(self, job: Job, *, deadline: float) -> ExportJob:
+        self._happen("read", job)
+        assert deadline > self.clock.monotonic()
+        return ExportJob(status="completed")
+
+    def make_link(self, job: Job) -> BundleLink:
+        self._happen("make_link", job)
+        return BundleLink(url="https://s.example.com/b")
+
+    def _happen(self, what: str, about: object) -> None:
+        self.events.seen.append((what, about))
+
+
+@pytest.mark.parametrize(
+    ("settings", "events"),
+    [
+        (
+            SETTINGS,
+            [
+                "start",
+                "write_job_id",
+                "announce",
+                "job_known",
+                "read",
+                "status_read",
+                "make_link",
+                "link_made",
+            ],
+        ),
+        (
+            replace(SETTINGS, wait=False),
+            ["start", "write_job_id", "announce", "job_known", "noted"],
+        ),
+        (replace(SEVERAL, wait=False), ["start", "announce", "job_known", "noted"]),
+    ],
+    ids=["wait", "no wait", "of several"],
+)
+def test_the_id_of_a_single_job_is_written_before_anything_is_said_or_read(
+    settings: ExportSettings, events: Sequence[str]
+) -> None:
+    run = Run(settings)
+
+    job = run.run()
+
+    assert run.happened == events
+    assert ("announce", "what is to be announced") in run.events.seen
+    assert run.given == {"theme": "dark"}
+    assert job.job_id == "se_1"
+
+
+def test_nothing_is_said_of_a_job_whose_id_cannot_be_written() -> None:
+    run = Run(SETTINGS, write_error=OSError("the disk is full"))
+
+    with pytest.raises(OSError, match="full"):
+        run.run()
+
+    assert run.happened == ["start", "write_job_id"]
+    assert run.task.job.job_id == "se_1"
+
+
+def test_there_is_a_task_for_each_site_in_their_order() -> None:
+    batch = export.batch(replace(SEVERAL, commit=COMMIT))
+
+    first, second = batch.jobs
+    assert [(job.domain, job.project_id) for job in batch.jobs] == [("a", None), ("b", "65")]
+    assert [job.masks_bundle_url for job in batch.jobs] == [True, False]
+    assert batch.deliveries == {
+        first: SEVERAL.sites[0].delivery,
+        second: SEVERAL.sites[1].delivery,
+    }
+    assert batch.platform == PLATFORM
+    assert batch.commit == COMMIT
+    assert batch.start_timeout_seconds == 60
+    assert batch.max_parallel == 3
+    works = [task.settings for task in batch.tasks]
+    assert [work.first for work in works] == [first, first]
+    assert [work.is_only_one for work in works] == [False, False]
+
+
+def test_the_link_of_a_single_site_is_not_renewed_again_at_the_end() -> None:
+    assert export.batch(SETTINGS).deliveries == {}
+
+
+@pytest.mark.parametrize(
+    ("has_waited", "is_limited", "waits"),
+    [(False, False, False), (True, False, True), (False, True, True)],
+    ids=["at once", "after a wait for room", "after a limit"],
+)
+def test_the_first_jobs_wait_for_the_commit_counts_unless_it_may_be_outdated(
+    monkeypatch: pytest.MonkeyPatch, has_waited: bool, is_limited: bool, waits: bool
+) -> None:
+    waited: list[tuple[Job, float]] = []
+
+    def wait(job: Job, timeout_seconds: float, _context: object) -> None:
+        waited.append((job, timeout_seconds))
+
+    monkeypatch.setattr(export, "wait_until_deployed", wait)
+    first, second = export.batch(replace(SEVERAL, commit=COMMIT)).tasks
+    first.job.deployed = DEPLOYED
+    if has_waited:
+        second.job.room = RoomWait(refusal=NoRoom(status=NoRoom.BUSY), refusals=1, since=0.0)
+    clock = VirtualClock()
+    room = Room(clock, start_timeout_seconds=60.0)
+    room.has_been_limited = is_limited
+
+    export.wait_for_commit(second.job, second.settings, context(clock, RecordedEvents(), room=room))
+
+    assert waited == ([(second.job, 300.0)] if waits else [])
+    assert second.job.deployed == (None if waits else DEPLOYED)
+
+
+def test_without_a_commit_none_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "wait_until_deployed", None)  # it would fail
+    (task,) = export.batch(SETTINGS).tasks
+    work: ExportWork = task.settings
+
+    export.wait_for_commit(task.job, work, context(VirtualClock(), RecordedEvents()))
+
+    assert task.job.deployed is None
