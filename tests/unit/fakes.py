@@ -14,6 +14,7 @@ from docs_platform_action.events import Events
 from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.transport import Transport
 from docs_platform_action.outputs import Outputs
+from docs_platform_action.platform.room import Room
 from docs_platform_action.redaction import Redactor
 from tests.keys import ADMIN_KEY
 from tests.virtual_platform import Sent, VirtualTransport
@@ -130,7 +131,8 @@ def context(
     clock: Clock,
     events: Any,
     *,
-    api: Any = None,
+    platform: Any = None,
+    room: Room | None = None,
     client: Any = None,
     outputs: Outputs | None = None,
     github: Any = None,
@@ -139,7 +141,8 @@ def context(
     return PlatformContext(
         clock=clock,
         client=client,
-        api=api,
+        platform=platform,
+        room=room or Room(clock, start_timeout_seconds=4500.0),
         outputs=outputs or Outputs(None, Redactor()),
         events=events,
         github=github,
