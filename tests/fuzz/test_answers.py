@@ -16,15 +16,19 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from docs_platform_action.addresses import is_loopback
-from docs_platform_action.api.by_project import ByProject
-from docs_platform_action.api.resources import read_agent_job, read_bundle_link, read_started
-from docs_platform_action.http.api_client import MAX_RESPONSE_BYTES, ApiClient
 from docs_platform_action.http.faults import NetworkError
 from docs_platform_action.http.fields import MAX_TEXT_LENGTH
+from docs_platform_action.http.headers import read_retry_after
+from docs_platform_action.http.json_response import MAX_RESPONSE_BYTES, request_json
 from docs_platform_action.http.reasons import read_error
-from docs_platform_action.http.attempts import read_retry_after
 from docs_platform_action.http.transport import Request, Timeouts
 from docs_platform_action.models import AgentJob, ExportJob
+from docs_platform_action.platform.forms import ByProject
+from docs_platform_action.platform.resources import (
+    read_agent_job,
+    read_bundle_link,
+    read_started,
+)
 from tests.fuzz import fuzz
 from tests.fuzz.mutation import HOSTILE_TEXTS, mutated_bytes, mutated_text
 from tests.keys import ADMIN_KEY
@@ -161,15 +165,14 @@ def test_any_json_gives_valid_objects_or_none(body: Body) -> None:
 @example(b'{"status": "\\ud800", "jobId": "\\ud800"}')
 @example(f'{{"{ADMIN_KEY}": 1, "status": "{ADMIN_KEY}"}}'.encode())
 def test_any_bytes_give_an_object_or_nothing(content: bytes) -> None:
-    transport = FakeTransport(Answer(body=content))
-    client = ApiClient(http_client(transport), base_url=BASE_URL, key=ADMIN_KEY)
-    request = Request(method="GET", url="/x")
+    client = http_client(FakeTransport(Answer(body=content)))
+    exchange = client.exchange(Request(method="GET", url=BASE_URL), Timeouts(), headers={})
     if len(content) > MAX_RESPONSE_BYTES:
         with pytest.raises(NetworkError):
-            client.send(request, Timeouts())
+            request_json(client, exchange)
         return
 
-    response = client.send(request, Timeouts())
+    response = request_json(client, exchange)
 
     if isinstance(response.body, dict):
         assert ADMIN_KEY not in str(response.body.get("status"))

@@ -542,9 +542,10 @@ def _of_the_system(runs: Runs) -> Iterator[ActionError]:
 def _cancelled() -> Iterator[ActionError]:
     waiting = Job(kind=Export())
     running = Job(kind=Export(), began_at=100.0, job_id="se_1")
-    starting = Job(kind=Export(), began_at=100.0)
+    in_flight = mock.Mock(was_sent=True)
+    starting = Job(kind=Export(), began_at=100.0, start_attempt=in_flight)
     for job in (waiting, running, starting):
-        job.cancel("SIGTERM", 131.0, is_start_unconfirmed=job is starting)
+        job.cancel("SIGTERM", 131.0)
         if job.failure is not None:
             yield job.failure
 

@@ -22,7 +22,6 @@ from admin_api_simulator import ExportPlan, Fault, Simulator
 from admin_api_simulator.site import build_archive, site_files
 from docs.pages import readme_workflows
 from docs_platform_action.bundle.helm_values import values_text
-from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import BundleLink

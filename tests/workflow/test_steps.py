@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pytest
 
 from docs_platform_action.bundle.helm_values import values_text
-from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import BundleLink

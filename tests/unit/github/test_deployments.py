@@ -1,85 +1,104 @@
-"""Which deployments count, which are asked for again, and what GitHub's responses mean."""
+"""Which deployments count, which of them is live, and which are asked for again."""
 
 from collections.abc import Mapping
 from typing import Any, Final
-from unittest.mock import MagicMock
 
 import pytest
 
 from admin_api_simulator import Fault
 from admin_api_simulator.faults import Operation
-from admin_api_simulator.github import COMMIT, CREATOR, NEWER, OLDER, REPOSITORY
-from admin_api_simulator.simulator import DEFAULT_TOKEN
-from docs_platform_action.errors import GITHUB_DOWN, NO_THREADS, GitHubUnavailable, NotDeployed
-from docs_platform_action.github.client import GitHubClient
-from docs_platform_action.github.deployments import Deployments, read_deployment, with_status
-from docs_platform_action.http.api_client import ApiClient
-from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.retry import TransientError
-from docs_platform_action.job import Job
-from docs_platform_action.jobs.export import Export
+from admin_api_simulator.github import COMMIT, CREATOR, NEWER, OLDER
+from docs_platform_action.errors import Cancelled, NotDeployed
+from docs_platform_action.github.client import DOWN as ADVICE
+from docs_platform_action.github.deployments import (
+    READ_SECONDS,
+    Deployments,
+    read_deployment,
+    with_status,
+)
 from docs_platform_action.models import Deployment
-from tests.unit.fakes import NONE, RecordedEvents, http_client
-from tests.virtual_platform import GITHUB_URL, Sent, VirtualPlatform
-from tests.virtual_time import VirtualClock
+from tests.unit.github.repository import Repository
 
-PREVIEW: Final = {"environment": "preview", "is_transient": True}
-OTHER: Final = {"creator": "github-actions[bot]"}
+PREVIEW: Final[Mapping[str, Any]] = {"environment": "preview", "is_transient": True}
+OTHER: Final[Mapping[str, Any]] = {"creator": "github-actions[bot]"}
 STUCK: Final = 10**6  # seconds
+DOWN: Final = Fault(status=502)
 
 
-class Repository:
-    """A repository's deployments on the simulated GitHub, and the requests for them.
-
-    Requests are `asked` without their common beginning.
-    """
-
-    def __init__(
-        self,
-        *,
-        creator: str = CREATOR,
-        environment: str | None = None,
-        proxies: Mapping[str, str] = NONE,
-    ) -> None:
-        self.clock = VirtualClock()
-        self.job = Job(kind=Export())
-        self.asked: list[str] = []
-        platform = VirtualPlatform(self.clock, trouble=self._record)
-        self.simulator = platform.simulator
-        self.github = platform.simulator.github
-        client = ApiClient(
-            http_client(platform, clock=self.clock, proxies=proxies),
-            base_url=GITHUB_URL,
-            key=DEFAULT_TOKEN,
+def deployments_of(*states: str) -> Deployments:
+    """Return deployments in these states, the newest first."""
+    found = []
+    for number, state in enumerate(states):
+        found.append(
+            Deployment(
+                id=number,
+                commit=f"commit of {state}",
+                commit_url="",
+                creator=CREATOR,
+                environment="docs",
+                is_transient=False,
+                state=state,
+                link=None,
+            )
         )
-        self.deployments = Deployments(
-            GitHubClient(
-                client=client, repository=REPOSITORY, clock=self.clock, events=RecordedEvents()
-            ),
-            commit=COMMIT,
-            creator=creator,
-            environment=environment,
-            repository_url="https://github.example.com/demo/docs",
-        )
+    return Deployments(found=found, began_at=0.0)
 
-    def _record(self, request: Sent) -> None:
-        _, _, path = request.target.partition("docs/")
-        self.asked.append(path)
 
-    def read(self) -> list[Deployment]:
-        self.asked.clear()
-        return self.deployments.read(self.job, deadline=self.clock.monotonic())
+def number_of(deployment: Deployment | None) -> int | None:
+    return deployment.id if deployment is not None else None
 
-    @property
-    def live(self) -> str | None:
-        for deployment in self.read():
-            if deployment.state == Deployment.LIVE:
-                return deployment.commit
-        return None
 
-    def contains_commit(self, deployment: Deployment) -> bool:
-        deadline = self.clock.monotonic()
-        return self.deployments.contains_commit(self.job, deployment, deadline=deadline)
+@pytest.mark.parametrize(
+    ("states", "live", "pending"),
+    [
+        ([], None, None),
+        (["success"], 0, None),
+        # the newest success is live, and nothing before it counts
+        (["success", "success"], 0, None),
+        (["success", "queued"], 0, None),
+        (["queued", "success"], 1, 0),
+        (["in_progress", "queued", "success"], 2, 0),
+        # what has ended otherwise can neither be live nor become so
+        (["failure", "success"], 1, None),
+        (["error", "queued", "success"], 2, 1),
+        (["inactive", "failure", "error"], None, None),
+        (["inactive", "pending"], None, 1),
+        # an unknown state may still become a success
+        (["on its way"], None, 0),
+    ],
+)
+def test_the_newest_success_is_live_and_the_newest_one_under_way_after_it_is_pending(
+    states: list[str], live: int | None, pending: int | None
+) -> None:
+    deployments = deployments_of(*states)
+
+    assert number_of(deployments.live) == live
+    assert number_of(deployments.pending) == pending
+
+
+def test_the_newest_deployment_of_a_commit_is_its_own() -> None:
+    deployments = deployments_of("queued", "failure", "failure")
+
+    assert number_of(deployments.of("commit of failure")) == 1
+    assert deployments.of("another commit") is None
+
+
+def test_of_two_deployments_the_one_that_is_listed_first_is_newer() -> None:
+    deployments = deployments_of("queued", "failure")
+    queued, failed = deployments.found
+
+    assert deployments.is_newer(queued, failed)
+    assert not deployments.is_newer(failed, queued)
+
+
+@pytest.mark.parametrize(
+    ("states", "is_any_inactive"),
+    [([], False), (["queued", "success"], False), (["failure", "inactive"], True)],
+)
+def test_a_deployment_that_is_not_live_any_more_is_noticed(
+    states: list[str], is_any_inactive: bool
+) -> None:
+    assert deployments_of(*states).is_any_inactive == is_any_inactive
 
 
 @pytest.mark.parametrize(
@@ -135,12 +154,16 @@ def test_a_newer_commit_contains_the_wanted_one_and_is_compared_once(
 ) -> None:
     repository = Repository()
     repository.github.add(commit)
-    (live,) = repository.read()
 
-    assert repository.contains_commit(live) == contains
-    assert repository.contains_commit(live) == contains
-    comparisons = [path for path in repository.asked if path.startswith("compare/")]
+    first = repository.read()
+    asked = [*repository.asked]
+    second = repository.read()
+
+    assert first.is_commit_live == contains
+    assert second.is_commit_live == contains
+    comparisons = [path for path in asked if path.startswith("compare/")]
     assert len(comparisons) == (0 if commit == COMMIT else 1)
+    assert not any(path.startswith("compare/") for path in repository.asked)
 
 
 def test_states_are_read_down_to_the_live_deployment_and_of_the_wanted_commit() -> None:
@@ -154,6 +177,7 @@ def test_states_are_read_down_to_the_live_deployment_and_of_the_wanted_commit() 
         "deployments?per_page=30&page=1",
         "deployments/4/statuses?per_page=1",  # the live one
         "deployments/2/statuses?per_page=1",  # the commit's
+        f"compare/{COMMIT}...{NEWER}?per_page=1&page=2",
     ]
 
 
@@ -183,6 +207,7 @@ def test_the_list_is_read_down_to_a_known_deployment_and_three_pages_at_most() -
         "deployments?per_page=30&page=1&environment=a%20b%26c",
         "deployments?per_page=30&page=2&environment=a%20b%26c",
         "deployments?per_page=30&page=3&environment=a%20b%26c",
+        "deployments?per_page=30",  # as none counts: who has deployed, and to which environments
     ]
 
     repository.github.add(COMMIT, environment="a b&c")
@@ -198,11 +223,7 @@ def test_the_accounts_that_deploy_are_known_with_their_environments() -> None:
     for environment in ("github-pages", "production", "production"):
         repository.github.add(COMMIT, environment=environment, **OTHER)
 
-    found = repository.deployments.environments_by_creator(
-        repository.job, deadline=repository.clock.monotonic()
-    )
-
-    assert found == {"github-actions[bot]": {"github-pages", "production"}}
+    assert repository.read().others == {"github-actions[bot]": {"github-pages", "production"}}
 
 
 @pytest.mark.parametrize(
@@ -211,76 +232,115 @@ def test_the_accounts_that_deploy_are_known_with_their_environments() -> None:
 )
 def test_a_deployment_without_what_counts_is_left_out(row: object) -> None:
     repository = Repository()
-    repository.simulator.override("list_deployments", [row])
+    rows: Any = [row]
+    repository.simulator.override("list_deployments", rows)
 
-    assert repository.read() == []
+    assert repository.read().found == []
 
 
-# 90 s after noon
-LIMIT: Final = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777896090"}
+class TestAttempts:
+    """Reads that are tried again until the deadline."""
+
+    def test_an_outage_is_announced_once_with_the_remaining_time(self) -> None:
+        repository = Repository()
+        repository.github.add(COMMIT)
+        repository.simulator.script("list_deployments", DOWN, DOWN)
+
+        found = repository.read(timeout_seconds=25)
+
+        assert found.is_commit_live
+        ((server, message, budget_seconds, pause_seconds),) = repository.events.of("retrying")
+        assert (server, message) == ("GitHub", "GitHub returned 502 (bad gateway)")
+        assert budget_seconds == pytest.approx(25, abs=0.2)
+        assert pause_seconds == READ_SECONDS
+        ((server, after_seconds),) = repository.events.of("recovered")
+        assert server == "GitHub"
+        assert after_seconds == pytest.approx(20, abs=0.5)
+
+    def test_a_read_without_an_error_announces_none(self) -> None:
+        repository = Repository()
+
+        repository.read(timeout_seconds=25)
+
+        assert repository.events.of("retrying") == []
+        assert repository.events.of("recovered") == []
+
+    @pytest.mark.parametrize("operation", ["list_deployments", "read_deployment"])
+    def test_all_is_read_again_after_an_error(self, operation: Operation) -> None:
+        repository = Repository()
+        repository.github.add(COMMIT)
+        repository.simulator.script(operation, DOWN)
+        began = repository.clock.monotonic()
+
+        found = repository.read(timeout_seconds=25)
+
+        assert found.is_commit_live
+        # deployments are as old as the attempt that succeeded
+        assert found.began_at - began == pytest.approx(READ_SECONDS, abs=0.5)
+
+    @pytest.mark.parametrize(
+        ("asked", "seconds"),
+        [("5", 10), ("12", 12), ("99", 25)],
+        ids=["shorter than usual", "longer", "longer than what is left"],
+    )
+    def test_github_is_not_read_before_the_time_that_it_asks_for(
+        self, asked: str, seconds: float
+    ) -> None:
+        repository = Repository()
+        fault = Fault(status=503, headers={"Retry-After": asked})
+        repository.simulator.script("list_deployments", fault)
+        began = repository.clock.monotonic()
+
+        found = repository.read(timeout_seconds=25)
+
+        assert found.began_at - began == pytest.approx(seconds, abs=0.2)
+
+    def test_an_error_that_lasts_is_the_failure_at_the_deadline(self) -> None:
+        repository = Repository()
+        fault = Fault(status=502, json={"message": "no server"})
+        repository.simulator.script_forever("list_deployments", fault)
+
+        with pytest.raises(NotDeployed) as caught:
+            repository.read(timeout_seconds=25)
+
+        assert repository.clock.elapsed == pytest.approx(25, abs=0.2)
+        assert len(repository.asked) == 4
+        assert "could not be read for 0:25" in caught.value.summary
+        last_error, said = caught.value.details
+        assert last_error == "Last error: GitHub returned 502 (bad gateway)."
+        assert "no server" in said
+        assert (caught.value.cause, caught.value.remedy) == (ADVICE["cause"], ADVICE["remedy"])
+        assert repository.events.of("recovered") == []
+
+    def test_a_cancelled_run_reads_nothing_again(self) -> None:
+        repository = Repository()
+        repository.simulator.script("list_deployments", DOWN)
+        repository.clock.call_every(5.0, repository.clock.cancel)
+
+        with pytest.raises(Cancelled):
+            repository.read(timeout_seconds=25)
+
+        assert len(repository.asked) == 1
 
 
 @pytest.mark.parametrize(
-    ("fault", "seconds"),
-    [
-        ({"status": 429}, 60),
-        ({"status": 403, "headers": {"Retry-After": "7"}}, 7),
-        ({"status": 403, "headers": LIMIT}, 90),
-        ({"status": 429, "headers": LIMIT}, 90),
-        ({"status": 429, "headers": {**LIMIT, "Date": "Mon, 04 May 2026 12:01:00 GMT"}}, 30),
-        ({"status": 429, "headers": {**LIMIT, "X-RateLimit-Reset": "9" * 400}}, 60),
-        ({"status": 403, "json": {"message": "You have exceeded a secondary rate limit."}}, 60),
-        ({"status": 408}, 0),
-        ({"status": 500}, 0),
-        ({"status": 502}, 0),
-        ({"status": 503}, 0),
-        ({"status": 200, "json": {}}, 0),
-        ({"status": 200, "json": "text"}, 0),
-        ({"status": 200, "body": "<!doctype html>"}, 0),
-        ({"cut": "before_response"}, 0),
-    ],
+    ("fault", "live"),
+    [(None, COMMIT), (DOWN, None), (Fault(status=403), None)],
+    ids=["read", "an error that may pass", "a refusal"],
 )
-def test_a_temporary_error_says_how_long_to_wait(fault: Mapping[str, Any], seconds: float) -> None:
-    repository = Repository()
-    repository.simulator.script("list_deployments", Fault(**fault))
-
-    with pytest.raises(GitHubUnavailable) as caught:
-        repository.read()
-
-    assert caught.value.retry_after_seconds == pytest.approx(seconds, abs=1)
-    assert repository.read() == []
-
-
-@pytest.mark.parametrize(
-    ("error", "remedy"),
-    [
-        (TransientError("no more threads", advice=NO_THREADS), NO_THREADS["remedy"]),
-        (NetworkError("lost", maybe_processed=True), GITHUB_DOWN["remedy"]),
-        (
-            NetworkError("no TLS", maybe_processed=False, is_without_tls=True),
-            "Correct the host and port in GITHUB_API_URL.",
-        ),
-    ],
-)
-def test_a_request_without_a_response_may_be_repeated(
-    monkeypatch: pytest.MonkeyPatch, error: NetworkError | TransientError, remedy: str
+def test_what_is_live_now_is_read_once_and_unknown_after_any_error(
+    fault: Fault | None, live: str | None
 ) -> None:
     repository = Repository()
-    monkeypatch.setattr(ApiClient, "send", MagicMock(side_effect=error))
+    repository.github.add(COMMIT)
+    repository.github.add(NEWER, seconds=STUCK)
+    repository.simulator.script("list_deployments", fault)
 
-    with pytest.raises(GitHubUnavailable, match=error.message) as caught:
-        repository.read()
+    found = repository.reader.live_now(repository.job)
 
-    assert caught.value.remedy == remedy
-
-
-def test_after_its_deadline_a_pass_sends_no_more_requests() -> None:
-    repository = Repository()
-
-    with pytest.raises(GitHubUnavailable):
-        repository.deployments.read(repository.job, deadline=repository.clock.monotonic() - 10)
-
-    assert repository.asked == []
+    assert (found.commit if found is not None else None) == live
+    assert repository.clock.elapsed < READ_SECONDS
+    assert repository.events.of("retrying") == []
 
 
 @pytest.mark.parametrize("operation", ["list_deployments", "read_deployment", "compare_commits"])
@@ -294,40 +354,14 @@ def test_any_other_error_is_final(operation: Operation, status: int) -> None:
     repository.simulator.script(operation, fault)
 
     with pytest.raises(NotDeployed) as caught:
-        repository.contains_commit(repository.read()[0])
+        repository.read(timeout_seconds=300)
 
-    assert not isinstance(caught.value, GitHubUnavailable)
+    assert repository.clock.elapsed < READ_SECONDS  # there was one attempt
     is_unknown_commit = operation == "compare_commits" and status == 404
     refuses_token = status in {401, 403, 404} and not is_unknown_commit
     assert ("refused the token" in caught.value.summary) == refuses_token
     assert ("does not know the commit" in caught.value.summary) == is_unknown_commit
     assert "Not accessible" in caught.value.details[-1]
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault(status=403, body=""),
-        Fault(status=403, headers={**LIMIT, "X-RateLimit-Remaining": "1"}),
-        Fault(status=404, headers=LIMIT),
-    ],
-    ids=str,
-)
-def test_a_refusal_that_is_not_about_a_limit_is_final(fault: Fault) -> None:
-    repository = Repository()
-    repository.simulator.script("list_deployments", fault)
-
-    with pytest.raises(NotDeployed, match="refused the token") as caught:
-        repository.read()
-
-    assert not isinstance(caught.value, GitHubUnavailable)
-
-
-def test_a_proxy_that_cannot_be_used_is_final() -> None:
-    with pytest.raises(NotDeployed) as caught:
-        Repository(proxies={"https": "socks5://proxy.example.com"}).read()
-
-    assert "SOCKS" in caught.value.cause
 
 
 def test_the_state_of_a_deployment_is_explained_by_the_first_usable_address() -> None:

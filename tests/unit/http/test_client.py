@@ -9,27 +9,32 @@ from typing import Final
 import pytest
 
 from docs_platform_action import __version__
+from docs_platform_action.errors import Cancelled
+from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.faults import NetworkError
-from docs_platform_action.http.transport import Request, Timeouts
+from docs_platform_action.http.transport import Exchange, Request, Timeouts
 from tests.unit.fakes import BASE_URL, HOST, Answer, FakeTransport, http_client
 from tests.virtual_platform import Sent
+from tests.virtual_time import VirtualClock
 
 BODY: Final = b"{}" * 500_000
 PROXY: Final = "http://robot:word@proxy.example.com:3128"
 
 
 def sent(url: str, base_url: str = "") -> Sent:
-    """Return what is sent for a request that was sent before."""
+    """Return what is sent for a request."""
     transport = FakeTransport()
-    transport.is_reached = False
-    request = Request(method="GET", url=url, maybe_processed=True)
     client = http_client(transport, proxies={"https": PROXY})
-    with client.send(request, Timeouts(), headers={"Range": "bytes=5-"}, base_url=base_url):
+    with client.send(exchange_of(client, url, base_url)):
         (only,) = transport.requests
         assert not only.exchange.is_over
-        assert not request.maybe_processed
     assert only.exchange.is_over
     return only
+
+
+def exchange_of(client: HttpClient, url: str, base_url: str = "") -> Exchange:
+    request = Request(method="GET", url=url)
+    return client.exchange(request, Timeouts(), headers={"Range": "bytes=5-"}, base_url=base_url)
 
 
 def read(
@@ -37,7 +42,7 @@ def read(
 ) -> tuple[int | None, bytes]:
     """Return the announced length and the content of a response."""
     client = http_client(FakeTransport(Answer(body=body, headers=headers)))
-    with client.send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}) as response:
+    with client.send(exchange_of(client, BASE_URL)) as response:
         return response.length, response.read(max_bytes)
 
 
@@ -58,6 +63,43 @@ def test_a_request_goes_through_the_proxy_to_its_host_and_port() -> None:
 
     assert request.exchange.proxy == PROXY
     assert request.exchange.host == f"{HOST}:8443"
+
+
+def test_a_request_goes_to_the_path_after_the_prefix() -> None:
+    request = sent("/v1/x%2F?a", f"{BASE_URL}:8443/admin")
+
+    assert request.url == f"{BASE_URL}:8443/admin/v1/x%2F?a"
+    assert request.exchange.host == f"{HOST}:8443"
+
+
+def test_each_attempt_of_a_request_says_for_itself_whether_it_was_sent() -> None:
+    transport = FakeTransport()
+    client = http_client(transport)
+    first = exchange_of(client, BASE_URL)
+    second = exchange_of(client, BASE_URL)
+    with client.send(first):
+        assert first.was_sent
+
+    transport.is_reached = False
+    with client.send(second):
+        pass
+
+    assert first.was_sent
+    assert not second.was_sent
+
+
+def test_a_cancelled_run_sends_no_request() -> None:
+    clock = VirtualClock()
+    transport = FakeTransport()
+    client = http_client(transport, clock=clock)
+    exchange = exchange_of(client, BASE_URL)
+    clock.cancel()
+
+    with pytest.raises(Cancelled), client.send(exchange):
+        pass
+
+    assert transport.requests == []
+    assert not exchange.was_sent
 
 
 def test_what_follows_the_host_is_sent_byte_for_byte() -> None:
@@ -99,7 +141,7 @@ def test_the_length_of_a_response_is_the_announced_one_and_gzip_or_deflate_is_un
 def test_no_more_is_received_than_is_read() -> None:
     client = http_client(FakeTransport(Answer(body=BODY)))
 
-    with client.send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}) as response:
+    with client.send(exchange_of(client, BASE_URL)) as response:
         start = response.read(1)
         rest = b"".join(response.pieces)
 
@@ -144,4 +186,4 @@ def test_a_length_that_is_not_a_number_or_damaged_data_is_an_error(
     with pytest.raises(NetworkError) as caught:
         read(body, headers)
 
-    assert caught.value.maybe_processed
+    assert caught.value.was_sent

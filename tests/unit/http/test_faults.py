@@ -15,7 +15,7 @@ import requests
 from requests.exceptions import ProxyError
 from urllib3.exceptions import ConnectTimeoutError, ProtocolError
 
-from docs_platform_action.http.faults import NetworkError, request_id_of, translated
+from docs_platform_action.http.faults import NetworkError, translated
 from docs_platform_action.http.trust import UnusableServerError
 from tests.keys import ADMIN_KEY
 from tests.unit.fakes import HOST
@@ -36,7 +36,7 @@ def tls(reason: str) -> Exception:
 
 
 UNKNOWN: Final = {"is_unresolved", "is_unknown_host"}
-LOST: Final = {"maybe_processed"}
+LOST: Final = {"was_sent"}
 PROXY: Final = {"is_proxy_error"}
 
 # the error, the state of its exchange (whether the request was sent, and through a proxy), and the
@@ -110,7 +110,7 @@ ERRORS: Final[dict[str, tuple[Exception, str, Set[str]]]] = {
 
 def fault_of(name: str) -> NetworkError:
     error, state, _ = ERRORS[name]
-    fault = translated(error, HOST, through_proxy="proxy" in state, maybe_processed="sent" in state)
+    fault = translated(error, HOST, through_proxy="proxy" in state, was_sent="sent" in state)
     assert isinstance(fault, NetworkError)
     return fault
 
@@ -147,7 +147,7 @@ def test_a_certificate_that_is_not_trusted_makes_its_server_or_proxy_unusable(
     error.verify_code = 20
     error.verify_message = "unable to get local issuer certificate"
 
-    fault = translated(wrap(error), HOST, through_proxy=True, maybe_processed=False)
+    fault = translated(wrap(error), HOST, through_proxy=True, was_sent=False)
 
     assert isinstance(fault, UnusableServerError)
     assert fault.summary == f"the certificate {owner} is not trusted"
@@ -156,11 +156,4 @@ def test_a_certificate_that_is_not_trusted_makes_its_server_or_proxy_unusable(
 def test_an_error_that_is_not_of_the_transport_stays_as_it_is() -> None:
     error = KeyError("x")
 
-    assert translated(error, HOST, through_proxy=False, maybe_processed=True) is error
-
-
-def test_the_first_header_with_an_id_names_the_request() -> None:
-    headers = {"X-Request-Id": "", "Request-Id": "r-1", "X-Amzn-RequestId": "r-2"}
-
-    assert request_id_of(headers) == "r-1"
-    assert request_id_of({"X-Request-Id": ""}) is None
+    assert translated(error, HOST, through_proxy=False, was_sent=True) is error

@@ -65,7 +65,8 @@ def fetch(
     proxies = {"https": proxy} if proxy is not None else {}
     client = http_client(transport, clock=clock, proxies=proxies)
     request = Request(method="GET", url=f"{scheme}://{HOST}{TARGET}")
-    with client.send(request, Timeouts().within(seconds), headers={}) as response:
+    exchange = client.exchange(request, Timeouts().within(seconds), headers={})
+    with client.send(exchange) as response:
         return b"".join(response.pieces)
 
 
@@ -107,24 +108,25 @@ def test_a_request_whose_time_is_up_while_it_connects_is_not_sent(connection: Mo
     is_given_up.set()
     join()
 
-    assert not caught.value.maybe_processed
+    assert not caught.value.was_sent
     assert not connection.sendall.called
 
 
 def test_only_the_wait_for_the_server_uses_up_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = VirtualClock()
     monkeypatch.setattr(clock, "wait_for", lambda *_: clock.advance(20))
-    transport = FakeTransport()
-    client = http_client(transport, clock=clock)
-    with client.send(Request(method="GET", url=BASE_URL), Timeouts(), headers={}):
-        exchange = transport.requests[0].exchange
+    client = http_client(FakeTransport(), clock=clock)
+    request = Request(method="GET", url=BASE_URL)
+    exchange = client.exchange(request, Timeouts(), headers={})
+    with client.send(exchange):
+        pass
 
     exchange.take()
     clock.advance(600)  # the caller's disk is slow
     exchange.take()
 
     assert exchange.remaining_seconds == Timeouts().total_seconds - 40
-    assert exchange.give_up().maybe_processed
+    assert exchange.give_up().was_sent
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,19 @@
 """The wait for a commit: which deployments end it, and what is said of them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from docs_platform_action.errors import GitHubUnavailable, NotDeployed
-from docs_platform_action.inputs.table import Mode
-from docs_platform_action.job import Job
-from docs_platform_action.jobs.commit import note_later_commit, wait_for_commit
+from docs_platform_action.errors import Cancelled, NotDeployed
+from docs_platform_action.github.deployments import Deployments
+from docs_platform_action.job import DEPLOYMENT, Job
+from docs_platform_action.jobs.commit import note_later_commit, wait_until_deployed
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import Deployment
 from tests.unit.fakes import RecordedEvents, context
-from tests.virtual_time import VirtualClock
+from tests.virtual_time import BEGINNING, VirtualClock
 
 COMMIT = "a" * 40
 OLDER = "b" * 40
@@ -35,7 +36,7 @@ def deployment(commit: str, state: str, link: str | None = None) -> Deployment:
 
 
 class GitHub:
-    """Deployments of a repository, which are the same at each read, or an error."""
+    """Deployments of a repository, which are the same at each read."""
 
     commit = COMMIT
     creator = "docs-platform[bot]"
@@ -43,47 +44,46 @@ class GitHub:
 
     def __init__(
         self,
+        clock: VirtualClock,
         *deployments: Deployment,
         environment: str | None = None,
         others: Mapping[str, set[str]] | None = None,
-        errors: int = 0,
-        retry_after_seconds: float = 0.0,
     ) -> None:
         self.environment = environment
-        self.reads = 0
+        self.reads: list[tuple[float, float]] = []  # deadlines and timeouts
+        self._clock = clock
         self._deployments = [*deployments]
         self._others = others or {}
-        self._errors = errors
-        self._retry_after_seconds = retry_after_seconds
 
-    def read(self, _job: Job, *, deadline: float) -> list[Deployment]:
-        del deadline
-        self.reads += 1
-        if self.reads <= self._errors:
-            error = GitHubUnavailable("GitHub returned 502", cause="It is down.", remedy="Wait.")
-            error.retry_after_seconds = self._retry_after_seconds
-            raise error
-        return self._deployments
+    def read(self, _job: Job, *, deadline: float, timeout_seconds: float) -> Deployments:
+        self.reads.append((deadline, timeout_seconds))
+        return self._found()
 
-    def contains_commit(self, _job: Job, found: Deployment, *, deadline: float) -> bool:
-        del deadline
-        return found.commit in {COMMIT, NEWER}
+    def live_now(self, _job: Job) -> Deployment | None:
+        return self._found().live
 
-    def environments_by_creator(self, _job: Job, *, deadline: float) -> Mapping[str, set[str]]:
-        del deadline
-        return self._others
+    def _found(self) -> Deployments:
+        found = Deployments(
+            found=self._deployments,
+            began_at=self._clock.monotonic(),
+            others=self._others,
+        )
+        live = found.live
+        return replace(found, is_commit_live=live is not None and live.commit in {COMMIT, NEWER})
 
 
 class Run:
-    def __init__(self, github: GitHub) -> None:
+    """A job that waits for the commit for 25 seconds."""
+
+    def __init__(self, *deployments: Deployment, **options: Any) -> None:
         self.clock = VirtualClock()
         self.events = RecordedEvents()
         self.job = Job(kind=Export(), domain="docs.example.com")
-        self.github: Any = github
-        self.parts = context(self.clock, self.events)
+        self.github = GitHub(self.clock, *deployments, **options)
+        self.parts = context(self.clock, self.events, github=self.github)
 
     def wait(self) -> None:
-        wait_for_commit(self.job, 25.0, self.github, self.parts)
+        wait_until_deployed(self.job, 25.0, self.parts)
 
     def failure(self) -> NotDeployed:
         with pytest.raises(NotDeployed) as caught:
@@ -94,7 +94,7 @@ class Run:
 @pytest.mark.parametrize("live", [COMMIT, NEWER])
 def test_the_wait_ends_with_a_live_deployment_that_contains_the_commit(live: str) -> None:
     found = deployment(live, "success")
-    run = Run(GitHub(deployment(OTHER, "queued"), found, deployment(OLDER, "inactive")))
+    run = Run(deployment(OTHER, "queued"), found, deployment(OLDER, "inactive"))
 
     run.wait()
 
@@ -122,7 +122,7 @@ def test_a_failed_deployment_of_the_commit_ends_it_if_no_newer_one_is_under_way(
     state: str,
 ) -> None:
     own = deployment(COMMIT, state, link="https://build.example/7")
-    run = Run(GitHub(*newer, own))
+    run = Run(*newer, own)
 
     failure = run.failure()
 
@@ -134,7 +134,7 @@ def test_a_failed_deployment_of_the_commit_ends_it_if_no_newer_one_is_under_way(
 
 @pytest.mark.parametrize("link", [None, "https://build.example/7"])
 def test_its_page_is_named_if_it_has_one(link: str | None) -> None:
-    run = Run(GitHub(deployment(COMMIT, "failure", link=link)))
+    run = Run(deployment(COMMIT, "failure", link=link))
 
     failure = run.failure()
 
@@ -157,12 +157,13 @@ def test_until_the_time_is_up_any_other_one_is_waited_for(
     deployments: list[Deployment],
     cause: str,
 ) -> None:
-    run = Run(GitHub(*deployments))
+    run = Run(*deployments)
 
     failure = run.failure()
 
     assert run.clock.elapsed == 25
-    assert run.github.reads == 4
+    # at 0, 10, 20 and 25 s, and each read gives up at the same time
+    assert run.github.reads == [(BEGINNING + 25, 25.0)] * 4
     assert cause in failure.cause
 
 
@@ -174,7 +175,7 @@ def test_until_the_time_is_up_any_other_one_is_waited_for(
     ],
 )
 def test_where_to_look_is_the_page_of_what_is_under_way(pending: Deployment, address: str) -> None:
-    assert address in Run(GitHub(pending)).failure().remedy
+    assert address in Run(pending).failure().remedy
 
 
 @pytest.mark.parametrize("environment", [None, "production"])
@@ -183,7 +184,7 @@ def test_without_deployments_it_is_said_whose_were_looked_for_and_which_there_ar
     environment: str | None,
     others: dict[str, set[str]],
 ) -> None:
-    run = Run(GitHub(environment=environment, others=others))
+    run = Run(environment=environment, others=others)
 
     (fact,) = run.failure().details
 
@@ -191,56 +192,65 @@ def test_without_deployments_it_is_said_whose_were_looked_for_and_which_there_ar
     assert ("octocat (docs, github-pages)" in fact) == bool(others)
 
 
-def test_an_outage_is_announced_once_with_the_time_that_is_left() -> None:
-    run = Run(GitHub(deployment(COMMIT, "success"), errors=2))
-
-    run.wait()
-
-    assert run.clock.elapsed == 20
-    assert run.events.of("retrying") == [("GitHub", "GitHub returned 502", 25.0, 10.0)]
-    assert run.events.of("recovered") == [("GitHub", 20.0)]
-
-
-@pytest.mark.parametrize(
-    ("retry_after_seconds", "seconds"),
-    [(5.0, 10.0), (12.0, 12.0), (99.0, 25.0)],
-    ids=["shorter than usual", "longer", "longer than what is left"],
-)
-def test_github_is_not_read_before_the_time_that_it_asks_for(
-    retry_after_seconds: float,
-    seconds: float,
-) -> None:
-    github = GitHub(
-        deployment(COMMIT, "success"),
-        errors=1,
-        retry_after_seconds=retry_after_seconds,
-    )
-    run = Run(github)
-
-    run.wait()
-
-    assert run.clock.elapsed == seconds
-    assert github.reads == 2
-
-
-def test_one_that_lasts_is_the_failure() -> None:
-    run = Run(GitHub(errors=99))
-
-    failure = run.failure()
-
-    assert run.clock.elapsed == 25
-    assert failure.details == ("Last error: GitHub returned 502.",)
-    assert (failure.cause, failure.remedy) == ("It is down.", "Wait.")
-
-
 @pytest.mark.parametrize(("live", "is_later"), [(COMMIT, False), (NEWER, True)])
 def test_only_another_commit_at_the_end_is_recorded(live: str, is_later: bool) -> None:
-    run = Run(GitHub())
-    run.job.deployed = deployment(COMMIT, "success")
     found = deployment(live, "success")
-    parts = context(run.clock, run.events, github=GitHub(found))
+    run = Run(found)
+    run.job.deployed = deployment(COMMIT, "success")
 
-    note_later_commit(run.job, parts)
+    note_later_commit(run.job, run.parts)
 
     assert run.job.deployed_later == (found if is_later else None)
     assert len(run.events.of("noted")) == int(is_later)
+
+
+@pytest.mark.parametrize("deployments", [[], [deployment(OLDER, "queued")]])
+def test_without_a_live_deployment_at_the_end_nothing_is_recorded(
+    deployments: list[Deployment],
+) -> None:
+    run = Run(*deployments)
+    run.job.deployed = deployment(COMMIT, "success")
+
+    note_later_commit(run.job, run.parts)
+
+    assert run.job.deployed_later is None
+    assert run.events.of("noted") == []
+
+
+def test_a_run_without_a_commit_waits_for_none_and_notes_none() -> None:
+    run = Run()
+    parts = context(run.clock, run.events)
+
+    wait_until_deployed(run.job, 25.0, parts)
+    note_later_commit(run.job, parts)
+
+    assert run.clock.elapsed == 0
+    assert run.job.phases == []
+    assert run.events.seen == []
+
+
+def test_a_job_that_waits_for_a_commit_is_in_that_phase_until_it_is_served() -> None:
+    run = Run(deployment(COMMIT, "success"))
+
+    run.wait()
+
+    ((name, ended_at),) = [(phase.name, phase.ended_at) for phase in run.job.phases]
+    assert name == DEPLOYMENT
+    assert ended_at == BEGINNING
+
+
+def test_a_cancelled_run_ends_the_wait() -> None:
+    run = Run(deployment(COMMIT, "queued"))
+
+    def wait() -> None:
+        with pytest.raises(Cancelled):
+            run.wait()
+
+    def cancel() -> None:
+        run.clock.sleep(15.0)
+        run.clock.cancel()
+
+    run.clock.run(wait, cancel)
+
+    assert len(run.github.reads) == 2
+    assert run.job.deployed is None

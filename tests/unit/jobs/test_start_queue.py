@@ -2,12 +2,12 @@
 
 import pytest
 
-from docs_platform_action.errors import NoRoom, Rejected, Unavailable
+from docs_platform_action.errors import NoRoom
 from docs_platform_action.job import ROOM, Job
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.jobs.start_queue import StartQueue
 from docs_platform_action.models import RoomWait
-from docs_platform_action.platform.room import Room, pause_seconds, room_failure
+from docs_platform_action.platform.room import Room, pause_seconds
 from tests.virtual_time import VirtualClock
 
 LIMIT = NoRoom(status=429)
@@ -276,31 +276,3 @@ def test_a_job_that_waits_is_in_that_phase_and_knows_since_when() -> None:
     room = queue.wait_of("a")
     assert job.is_in(ROOM)
     assert (room.refusal, room.refusals, queue.since(room.since)) == (LIMIT, 2, 2)
-
-
-@pytest.mark.parametrize(
-    ("refusal", "kind", "words"),
-    [
-        (BUSY, Rejected, "job-id: se_7"),
-        (NoRoom(status=409), Rejected, "job-id: ID"),
-        (LIMIT, Unavailable, "start-timeout"),
-        (
-            NoRoom(status=429, is_web_page=True),
-            Unavailable,
-            "ask the platform's or network's operator",
-        ),
-    ],
-)
-def test_the_failure_at_the_end_says_what_to_do(
-    refusal: NoRoom, kind: type[Exception], words: str
-) -> None:
-    queue = Queue(1)
-    queue.take()
-    queue.refuse("a", refusal)
-
-    now = queue.clock.monotonic() + 4500
-    failure = room_failure(queue.job("a"), queue.wait_of("a"), now)
-
-    assert type(failure) is kind
-    assert words in failure.remedy
-    assert any("1:15:00" in detail for detail in failure.details)

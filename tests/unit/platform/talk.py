@@ -8,23 +8,22 @@ import pytest
 
 from admin_api_simulator import Fault
 from admin_api_simulator.faults import Operation
-from docs_platform_action.api.admin_api import AdminApi
-from docs_platform_action.api.by_domain import ByDomain
-from docs_platform_action.api.calls import Answer, Call, ExportForm
-from docs_platform_action.api.resources import read_export_job
-from docs_platform_action.api.room import Room
 from docs_platform_action.errors import ActionError
-from docs_platform_action.http.api_client import ApiClient, ApiResponse
-from docs_platform_action.http.pacing import Pacer
+from docs_platform_action.http.json_response import JsonResponse
 from docs_platform_action.http.transport import Request
-from docs_platform_action.inputs.table import Mode
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.agent import Agent
 from docs_platform_action.jobs.collect import Collect
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import ExportJob
+from docs_platform_action.platform.calls import Answer, Call, ExportForm
+from docs_platform_action.platform.forms import ByDomain
+from docs_platform_action.platform.platform import Platform
+from docs_platform_action.platform.resources import read_export_job
+from docs_platform_action.platform.room import Room
+from docs_platform_action.platform.sending import Sender
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL, FakeTransport, RecordedEvents, http_client
+from tests.unit.fakes import BASE_URL, HOST, RecordedEvents, http_client
 from tests.virtual_platform import API_URL, Sent, Trouble, VirtualPlatform
 from tests.virtual_time import BEGINNING, VirtualClock
 
@@ -42,7 +41,7 @@ Step = Trouble | Callable[[Sent], Trouble]
 
 
 class Talk:
-    """An `AdminApi` whose requests meet a script of troubles.
+    """A `Platform` whose requests meet a script of troubles.
 
     The last trouble repeats. Pauses are the longest ones.
     """
@@ -60,19 +59,22 @@ class Talk:
         self.sent: list[Sent] = []
         self.times: list[float] = []
         self._script = list(script) or [None]
-        platform = VirtualPlatform(
+        transport = VirtualPlatform(
             self.clock, trouble=self._next, seconds=lambda _request: seconds, agent_seconds=0.0
         )
-        self.api = AdminApi(
-            client=ApiClient(
-                http_client(platform, clock=self.clock), base_url=API_URL, key=ADMIN_KEY
-            ),
-            pacer=Pacer(self.clock),
-            room=Room(self.clock, start_timeout_seconds=4500.0),
-            clock=self.clock,
-            outage_tolerance_seconds=tolerance,
-            events=self.events,
-            jitter=lambda ceiling: ceiling,
+        client = http_client(transport, clock=self.clock)
+        self.redactor = client.redactor
+        self.platform = Platform(
+            Sender(
+                client=client,
+                base_url=API_URL,
+                key=ADMIN_KEY,
+                room=Room(self.clock, start_timeout_seconds=4500.0),
+                clock=self.clock,
+                outage_tolerance_seconds=tolerance,
+                events=self.events,
+                jitter=lambda ceiling: ceiling,
+            )
         )
 
     def _next(self, request: Sent) -> Trouble:
@@ -87,10 +89,10 @@ class Talk:
         """Call the API. The deadline is in seconds from now."""
         at = self.clock.monotonic() + deadline
         calls: Mapping[Operation, Callable[[], Any]] = {
-            START: lambda: self.api.start_export(self.job, {}),
-            BUNDLE: lambda: self.api.make_link(self.job),
-            AGENT: lambda: self.api.read_agent_job(self.job, deadline=at),
-            READ: lambda: self.api.read_export(self.job, deadline=at),
+            START: lambda: self.platform.start_export(self.job, {}),
+            BUNDLE: lambda: self.platform.make_link(self.job),
+            AGENT: lambda: self.platform.read_agent_job(self.job, deadline=at),
+            READ: lambda: self.platform.read_export(self.job, deadline=at),
         }
         return calls[operation]()
 
@@ -143,6 +145,7 @@ def answer_of(
     is_web_page: bool = False,
     is_api_known: bool = False,
     base_url: str = BASE_URL,
+    field_with_key: str | None = None,
     temporary_until: Mapping[int, float] | None = None,
 ) -> Answer[ExportJob]:
     """Return an answer to a call, which reads an export job."""
@@ -155,14 +158,15 @@ def answer_of(
         is_start=is_start,
         temporary_until=temporary_until or {},
     )
-    response = ApiResponse(
+    response = JsonResponse(
+        host=HOST,
         status=status,
         headers={},
         body=body,
+        field_with_key=field_with_key,
         description="text/plain, 7 bytes",
         is_web_page=is_web_page,
         retry_after_seconds=None,
         request_id=None,
     )
-    client = ApiClient(http_client(FakeTransport()), base_url=base_url, key=ADMIN_KEY)
-    return Answer(call=call, response=response, client=client, is_api_known=is_api_known)
+    return Answer(call=call, response=response, base_url=base_url, is_api_known=is_api_known)

@@ -1,4 +1,4 @@
-"""The four operations: what is sent, and how long it is retried."""
+"""How long a call is retried, what is announced, and whether a start may have been processed."""
 
 import contextlib
 import socket
@@ -7,14 +7,11 @@ from typing import Any, Final
 import pytest
 
 from admin_api_simulator import Fault
-from docs_platform_action.api.admin_api import UNKNOWN_HOST_SECONDS
-from docs_platform_action.api.by_domain import BUNDLE_TIMEOUTS
-from docs_platform_action.errors import ActionError, BadResponse, NoRoom, StartUnconfirmed
-from docs_platform_action.http.retry import LAST_ATTEMPT_SECONDS, MIN_ATTEMPT_SECONDS
-from docs_platform_action.job import Job
-from docs_platform_action.jobs.collect import Collect
-from docs_platform_action.jobs.export import Export
-from tests.unit.api.talk import AGENT, BUNDLE, DOMAIN, READ, START, Talk, agent_job, export_job
+from docs_platform_action.errors import ActionError, Cancelled, NoRoom, StartUnconfirmed
+from docs_platform_action.http.attempts import LAST_ATTEMPT_SECONDS, MIN_ATTEMPT_SECONDS
+from docs_platform_action.platform.sending import UNKNOWN_HOST_SECONDS
+from tests.keys import ADMIN_KEY
+from tests.unit.platform.talk import READ, START, Talk, export_job
 from tests.virtual_platform import Trouble
 
 DOWN: Final = Fault(status=503)
@@ -22,66 +19,14 @@ BUSY: Final = Fault(status=503, headers={"Retry-After": "1"})
 REFUSED: Final = ConnectionRefusedError()
 UNKNOWN: Final = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-SIGNATURE: Final = "0123456789"
-LINK: Final = f"https://s.example.com/b?X-Amz-Signature={SIGNATURE}"
 
+def test_a_request_carries_the_key_and_asks_for_json() -> None:
+    talk = Talk()
 
-class TestRequests:
-    @pytest.mark.parametrize(
-        ("job_id", "segment"),
-        [
-            ("se_1", "se_1"),
-            ("a/b", "a%2Fb"),
-            ("..", "%2E%2E"),
-            (".", "%2E"),
-            ("a b?c#d%", "a%20b%3Fc%23d%25"),
-            ("é", "%C3%A9"),
-        ],
-    )
-    def test_an_id_is_one_segment_of_the_path(self, job_id: str, segment: str) -> None:
-        agent = Talk(Fault(json={"status": "active"}), job=agent_job(job_id))
-        agent.job.project_id = job_id
-        agent.call(AGENT)
-        body = {"status": "running", "bundleUrl": "https://s.example.com/b"}
-        export = Talk(Fault(json=body), job=Job(kind=Collect(), job_id=job_id))
-        export.call(READ)
-        export.call(BUNDLE)
+    talk.call()
 
-        assert agent.sent[0].target == f"/v2/agent/{segment}/job/{segment}"
-        path = f"/v1/static-export/jobs/{segment}"
-        assert [sent.target for sent in export.sent] == [path, f"{path}/bundle"]
-
-    def test_a_bundle_is_posted_without_a_body_and_has_a_long_timeout(self) -> None:
-        talk = Talk(Fault(json={"bundleUrl": LINK}))
-
-        talk.call(BUNDLE)
-
-        assert (talk.sent[0].method, talk.sent[0].body) == ("POST", None)
-        assert talk.sent[0].exchange.timeouts.idle_seconds == BUNDLE_TIMEOUTS.idle_seconds
-
-    def test_the_signature_of_a_new_link_is_hidden_from_then_on(self) -> None:
-        talk = Talk(Fault(json={"bundleUrl": LINK}))
-
-        talk.call(BUNDLE)
-
-        assert talk.api.client.redactor.hide(SIGNATURE) == "…"
-
-    def test_the_signature_of_a_link_in_a_reading_is_hidden_from_then_on(self) -> None:
-        job = Job(kind=Collect(), project_id="docs", job_id="se_1")
-        talk = Talk(Fault(json={"status": "completed", "bundleUrl": LINK}), job=job)
-
-        talk.call(READ)
-
-        assert talk.api.client.redactor.hide(SIGNATURE) == "…"
-
-    def test_the_job_of_another_domain_is_refused_and_the_same_one_again_is_not(self) -> None:
-        talk = Talk(Fault(json={"jobId": "se_1"}))
-        other = Job(kind=Export(), domain="other.example.com")
-
-        talk.call(START)
-        talk.call(START)
-        with pytest.raises(BadResponse, match=DOMAIN):
-            talk.api.start_export(other, {})
+    assert talk.sent[0].headers["Authorization"] == f"Bearer {ADMIN_KEY}"
+    assert talk.sent[0].headers["Accept"] == "application/json"
 
 
 @pytest.mark.parametrize("operation", [START, READ])
@@ -93,7 +38,7 @@ def test_the_end_of_each_request_is_announced_with_its_status_or_its_error(opera
     result = talk.call(operation)
     before = talk.events.names.count("request_ended")
     if operation == START:
-        talk.api.announce(result)
+        talk.platform.announce(result)
 
     ended = talk.events.of("request_ended")
     assert [(outcome, request_id) for _, outcome, _, request_id in ended] == [
@@ -176,7 +121,7 @@ class TestStarts:
         with contextlib.suppress(ActionError):
             talk.call(START)
 
-        assert talk.api.is_start_unconfirmed(talk.job) == is_unconfirmed
+        assert talk.job.is_start_unconfirmed == is_unconfirmed
 
     def test_an_unclear_failure_after_clear_ones_ends_it_and_it_has_all_its_time(self) -> None:
         talk = Talk(REFUSED, BUSY, Fault(cut="before_response"), None)
@@ -215,7 +160,7 @@ class TestStarts:
         assert refusal.running_job_id == running
         assert refusal.retry_after_seconds == asked_seconds
         assert len(talk.sent) == 1
-        assert not talk.api.is_start_unconfirmed(talk.job)
+        assert not talk.job.is_start_unconfirmed
 
     def test_a_web_page_with_409_is_no_answer_of_the_api(self) -> None:
         talk = Talk(Fault(status=409, body="<html></html>"))
@@ -229,3 +174,83 @@ class TestStarts:
             talk.call(START)
 
         assert [recovered[1] for recovered in talk.events.of("recovered")] == [3]
+
+
+class TestUnconfirmedStarts:
+    """`Job.is_start_unconfirmed`, as the main thread sees it while another one sends the start."""
+
+    def test_a_start_is_unconfirmed_while_its_request_is_under_way_and_not_between_two(
+        self,
+    ) -> None:
+        talk = Talk(BUSY, None, seconds=2.0, job=export_job())
+        seen: list[tuple[float, bool]] = []
+        talk.clock.call_every(
+            1.0, lambda: seen.append((talk.clock.elapsed, talk.job.is_start_unconfirmed))
+        )
+
+        talk.call(START)
+
+        assert talk.times == [0, 3]
+        assert seen == [(1, True), (2, True), (3, False), (4, True), (5, True)]
+        assert not talk.job.is_start_unconfirmed
+
+    def test_a_start_is_not_unconfirmed_while_it_has_no_connection(self) -> None:
+        talk = Talk(TimeoutError(), None, job=export_job())
+        seen: list[bool] = []
+        talk.clock.call_every(1.0, lambda: seen.append(talk.job.is_start_unconfirmed))
+
+        talk.call(START)
+
+        assert seen
+        assert not any(seen)
+
+    def test_the_id_is_recorded_before_the_attempt_is_cleared(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[tuple[str | None, bool]] = []
+        job = export_job()
+        talk = Talk(job=job)
+        record = job.record_start
+
+        def record_and_look(*known: Any) -> None:
+            record(*known)
+            seen.append((job.job_id, job.is_start_unconfirmed))
+
+        monkeypatch.setattr(job, "record_start", record_and_look)
+
+        talk.call(START)
+
+        ((job_id, is_unconfirmed),) = seen
+        assert job_id
+        assert is_unconfirmed
+        assert not job.is_start_unconfirmed
+
+    @pytest.mark.parametrize(
+        ("trouble", "is_unconfirmed"),
+        [(None, True), (Fault(status=403), True), (TimeoutError(), False)],
+        ids=["in the exchange", "before a refusal arrives", "before there is a connection"],
+    )
+    def test_an_abort_in_the_middle_leaves_it_as_it_is_then(
+        self, trouble: Trouble, is_unconfirmed: bool
+    ) -> None:
+        talk = Talk(trouble, seconds=2.0, job=export_job())
+
+        def start() -> None:
+            with pytest.raises(Cancelled):
+                talk.call(START)
+
+        def abort() -> None:
+            talk.clock.sleep(1.0)
+            talk.clock.cancel()
+
+        talk.clock.run(start, abort)
+
+        assert talk.times == [0]
+        assert talk.job.is_start_unconfirmed == is_unconfirmed
+
+    def test_a_reading_leaves_no_attempt(self) -> None:
+        talk = Talk(DOWN, tolerance=0.0)
+
+        talk.failure(READ)
+
+        assert not talk.job.is_start_unconfirmed

@@ -6,14 +6,7 @@ from typing import Any
 import pytest
 
 from admin_api_simulator import Fault
-from docs_platform_action.api.answers import result_of
 from docs_platform_action.errors import (
-    ECHOED_KEY,
-    IN_FRONT,
-    NETWORK,
-    NOT_READY,
-    NOT_THE_API,
-    TOO_MANY,
     ActionError,
     Advice,
     BadResponse,
@@ -21,13 +14,22 @@ from docs_platform_action.errors import (
     NotFound,
     Rejected,
 )
-from docs_platform_action.http.retry import TransientError
+from docs_platform_action.http.attempts import TransientError
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import ExportJob
+from docs_platform_action.platform.advice import (
+    ECHOED_KEY,
+    IN_FRONT,
+    NETWORK,
+    NOT_READY,
+    NOT_THE_API,
+    TOO_MANY,
+)
+from docs_platform_action.platform.answers import result_of
 from tests.keys import ADMIN_KEY
-from tests.unit.api.talk import EXPORT_ID, READ, Talk, answer_of, collected_job
 from tests.unit.fakes import BASE_URL
+from tests.unit.platform.talk import EXPORT_ID, READ, Talk, answer_of, collected_job
 from tests.virtual_time import BEGINNING
 
 NOW = 5.0
@@ -178,7 +180,12 @@ def test_an_object_with_the_key_is_final_and_not_quoted(
     is_start: bool, sentences: list[str]
 ) -> None:
     with pytest.raises(BadResponse) as caught:
-        result(200, {"jobId": f"se_{ADMIN_KEY}", **RUNNING}, is_start=is_start)
+        result(
+            200,
+            {"jobId": f"se_{ADMIN_KEY}", **RUNNING},
+            is_start=is_start,
+            field_with_key="jobId",
+        )
 
     assert caught.value.cause == ECHOED_KEY["cause"]
     assert_begin_with(caught.value.details, sentences)

@@ -4,15 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from docs_platform_action.api.resources import (
+from docs_platform_action.errors import BadResponse
+from docs_platform_action.models import AgentJob, BundleLink, ExportJob
+from docs_platform_action.platform.resources import (
     read_agent_job,
     read_bundle_link,
     read_export_job,
     read_job_id,
     read_started,
 )
-from docs_platform_action.errors import BadResponse
-from docs_platform_action.models import AgentJob, BundleLink, ExportJob
 from tests.unit.fakes import AGENT_JOB
 
 LINK = "https://s.example.com/b?sig=1"

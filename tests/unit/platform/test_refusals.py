@@ -5,9 +5,6 @@ from typing import Any, Final
 import pytest
 
 from admin_api_simulator.faults import Operation
-from docs_platform_action.api.by_project import ByProject
-from docs_platform_action.api.calls import ExportForm
-from docs_platform_action.api.refusals import final_error, reports_missing_endpoint
 from docs_platform_action.errors import (
     ActionError,
     Forbidden,
@@ -20,7 +17,10 @@ from docs_platform_action.errors import (
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.collect import Collect
 from docs_platform_action.models import ExportJob
-from tests.unit.api.talk import AGENT, BY_DOMAIN, READ, START, agent_job, answer_of, failed
+from docs_platform_action.platform.calls import ExportForm
+from docs_platform_action.platform.forms import ByProject
+from docs_platform_action.platform.refusals import final_error, reports_missing_endpoint
+from tests.unit.platform.talk import AGENT, BY_DOMAIN, READ, START, agent_job, answer_of, failed
 
 PAGE: Final[dict[str, Any]] = {
     "body": "<!doctype html><title>Log in</title>",
