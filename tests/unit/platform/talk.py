@@ -18,7 +18,7 @@ from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import ExportJob
 from docs_platform_action.platform.calls import Answer, Call, ExportForm
 from docs_platform_action.platform.forms import ByDomain
-from docs_platform_action.platform.platform import Platform
+from docs_platform_action.platform.operations import Platform
 from docs_platform_action.platform.resources import read_export_job
 from docs_platform_action.platform.room import Room
 from docs_platform_action.platform.sending import Sender
