@@ -137,6 +137,17 @@ def test_a_refusal_that_is_not_about_a_limit_is_final(fault: Fault) -> None:
         repository.get()
 
 
+def test_a_refusal_has_the_id_of_its_request() -> None:
+    repository = Repository()
+    fault = Fault(status=404, headers={"X-GitHub-Request-Id": "r-1"})
+    repository.simulator.script("list_deployments", fault)
+
+    with pytest.raises(NotDeployed) as caught:
+        repository.get()
+
+    assert caught.value.request_id == "r-1"
+
+
 def test_a_proxy_that_cannot_be_used_is_final() -> None:
     with pytest.raises(NotDeployed) as caught:
         Repository(proxies={"https": "socks5://proxy.example.com"}).get()

@@ -16,6 +16,7 @@ from docs_platform_action.github.deployments import (
     read_deployment,
     with_status,
 )
+from docs_platform_action.http.attempts import LAST_ATTEMPT_SECONDS
 from docs_platform_action.models import Deployment
 from tests.unit.github.repository import Repository
 
@@ -255,7 +256,8 @@ class TestAttempts:
         assert pause_seconds == READ_SECONDS
         ((server, after_seconds),) = repository.events.of("recovered")
         assert server == "GitHub"
-        assert after_seconds == pytest.approx(20, abs=0.5)
+        # since the first error: two pauses, and the three requests after it, of 0.1 s each
+        assert after_seconds == pytest.approx(20.3, abs=0.01)
 
     def test_a_read_without_an_error_announces_none(self) -> None:
         repository = Repository()
@@ -340,6 +342,7 @@ def test_what_is_live_now_is_read_once_and_unknown_after_any_error(
 
     assert (found.commit if found is not None else None) == live
     assert repository.clock.elapsed < READ_SECONDS
+    assert repository.sent[0].exchange.timeouts.total_seconds == LAST_ATTEMPT_SECONDS
     assert repository.events.of("retrying") == []
 
 

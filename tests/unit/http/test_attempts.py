@@ -298,7 +298,8 @@ def test_a_reset_begins_anew() -> None:
     assert not operation.attempts.is_in_outage
     assert operation.attempts.outage_seconds == 0
     assert operation.attempts.seconds == math.inf
-    # the same pause and budget as the first time
+    # the same hold, pause and budget as the first time
+    assert operation.attempts.hold_seconds(operation.clock.monotonic() + 99) == 20
     assert operation.fail() == first
 
 

@@ -41,6 +41,10 @@ def test_a_response_has_its_parts() -> None:
     assert found.description == "application/json, 14 bytes"
 
 
+def test_a_byte_order_mark_does_not_count() -> None:
+    assert response_of(Answer(body=b"\xef\xbb\xbf{}")).body == {}
+
+
 def test_a_coding_that_cannot_be_undone_is_named() -> None:
     headers = {"Content-Type": "", "Content-Encoding": "br"}
 

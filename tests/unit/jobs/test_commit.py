@@ -50,16 +50,19 @@ class GitHub:
         others: Mapping[str, set[str]] | None = None,
     ) -> None:
         self.environment = environment
-        self.reads: list[tuple[float, float]] = []  # deadlines and timeouts
+        self.reads: list[tuple[float, float]] = []  # deadlines and timeouts, also of copies
+        self.is_used = False
         self._clock = clock
         self._deployments = [*deployments]
         self._others = others or {}
 
     def read(self, _job: Job, *, deadline: float, timeout_seconds: float) -> Deployments:
+        self.is_used = True
         self.reads.append((deadline, timeout_seconds))
         return self._found()
 
     def live_now(self, _job: Job) -> Deployment | None:
+        self.is_used = True
         return self._found().live
 
     def _found(self) -> Deployments:
@@ -227,6 +230,15 @@ def test_a_run_without_a_commit_waits_for_none_and_notes_none() -> None:
     assert run.clock.elapsed == 0
     assert run.job.phases == []
     assert run.events.seen == []
+
+
+def test_each_wait_has_a_reader_of_its_own() -> None:
+    run = Run(deployment(COMMIT, "success"))
+
+    run.wait()
+    note_later_commit(run.job, run.parts)
+
+    assert not run.github.is_used
 
 
 def test_a_job_that_waits_for_a_commit_is_in_that_phase_until_it_is_served() -> None:

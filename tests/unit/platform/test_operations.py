@@ -5,12 +5,23 @@ from typing import Final
 import pytest
 
 from admin_api_simulator import Fault
-from docs_platform_action.errors import BadResponse
+from docs_platform_action.errors import BadResponse, JobFailed, NoRoom
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.collect import Collect
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.platform.forms import BUNDLE_TIMEOUTS
-from tests.unit.platform.talk import AGENT, BUNDLE, DOMAIN, READ, START, Talk, agent_job
+from docs_platform_action.platform.operations import LINK_SECONDS
+from docs_platform_action.platform.room import FIRST_PAUSE_SECONDS
+from tests.unit.platform.talk import (
+    AGENT,
+    BUNDLE,
+    DOMAIN,
+    READ,
+    START,
+    Talk,
+    agent_job,
+    export_job,
+)
 
 SIGNATURE: Final = "0123456789"
 LINK: Final = f"https://s.example.com/b?X-Amz-Signature={SIGNATURE}"
@@ -72,3 +83,70 @@ class TestRequests:
         talk.call(START)
         with pytest.raises(BadResponse, match=DOMAIN):
             talk.platform.start_export(other, {})
+
+
+class TestRoom:
+    def test_a_refused_start_is_recorded_in_its_job(self) -> None:
+        talk = Talk(Fault(status=429), job=export_job())
+
+        with pytest.raises(NoRoom) as caught:
+            talk.call(START)
+
+        assert talk.job.room is not None
+        assert talk.job.room.refusal is caught.value
+
+    def test_an_accepted_start_ends_a_limit(self) -> None:
+        talk = Talk(Fault(status=429), Fault(json={"jobId": "se_1"}))
+        other = Job(kind=Export(), domain="other.example.com")
+        with pytest.raises(NoRoom):
+            talk.call(START)
+        assert not talk.platform.room.begin(talk.job)
+        talk.clock.advance(FIRST_PAUSE_SECONDS)
+
+        talk.platform.start_export(other, {})
+
+        assert talk.platform.room.begin(talk.job)
+
+    @pytest.mark.parametrize(("running", "own_site"), [("se_1", DOMAIN), ("se_2", None)])
+    def test_a_refusal_because_of_a_job_of_this_run_names_its_site(
+        self, running: str, own_site: str | None
+    ) -> None:
+        refusal = Fault(status=409, json={"jobId": running})
+        talk = Talk(Fault(json={"jobId": "se_1"}), refusal)
+        talk.call(START)
+
+        with pytest.raises(NoRoom) as caught:
+            talk.platform.start_export(Job(kind=Export(), domain="other.example.com"), {})
+
+        assert caught.value.own_site == own_site
+
+
+class TestLinkOfACompletedJob:
+    """By project, it is a field of the job, and may come later than the status."""
+
+    NO_LINK_YET = Fault(json={"status": "completed"})
+
+    def job(self) -> Job:
+        return Job(kind=Collect(), project_id="docs", job_id="se_1")
+
+    def test_the_job_is_read_until_it_has_one_which_is_noted_once(self) -> None:
+        completed = Fault(json={"status": "completed", "bundleUrl": LINK})
+        talk = Talk(self.NO_LINK_YET, self.NO_LINK_YET, completed, job=self.job())
+
+        link = talk.call(BUNDLE)
+
+        assert link.url == LINK
+        assert talk.times == [0, 1, 3]
+        assert len(talk.events.of("noted")) == 1
+        assert talk.job.status == "completed"
+
+    def test_a_job_that_never_has_one_is_a_bad_response_after_30_s(self) -> None:
+        talk = Talk(self.NO_LINK_YET, job=self.job())
+
+        assert isinstance(talk.failure(BUNDLE), BadResponse)
+        assert talk.times[-1] == LINK_SECONDS
+
+    def test_a_job_that_has_failed_meanwhile_has_none(self) -> None:
+        talk = Talk(self.NO_LINK_YET, Fault(json={"status": "failed"}), job=self.job())
+
+        assert isinstance(talk.failure(BUNDLE), JobFailed)

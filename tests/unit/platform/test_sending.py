@@ -7,11 +7,19 @@ from typing import Any, Final
 import pytest
 
 from admin_api_simulator import Fault
-from docs_platform_action.errors import ActionError, Cancelled, NoRoom, StartUnconfirmed
+from admin_api_simulator.faults import Operation
+from docs_platform_action.errors import (
+    ActionError,
+    Cancelled,
+    NoRoom,
+    StartUnconfirmed,
+)
 from docs_platform_action.http.attempts import LAST_ATTEMPT_SECONDS, MIN_ATTEMPT_SECONDS
+from docs_platform_action.job import Job
+from docs_platform_action.jobs.export import Export
 from docs_platform_action.platform.sending import UNKNOWN_HOST_SECONDS
 from tests.keys import ADMIN_KEY
-from tests.unit.platform.talk import READ, START, Talk, export_job
+from tests.unit.platform.talk import READ, START, Talk, export_job, job_for
 from tests.virtual_platform import Trouble
 
 DOWN: Final = Fault(status=503)
@@ -174,6 +182,51 @@ class TestStarts:
             talk.call(START)
 
         assert [recovered[1] for recovered in talk.events.of("recovered")] == [3]
+
+    def test_a_pause_that_the_platform_asks_for_holds_back_other_starts_too(self) -> None:
+        talk = Talk(Fault(status=503, headers={"Retry-After": "7"}), None)
+        other = Job(kind=Export(), domain="other.example.com")
+
+        def start_other() -> None:
+            talk.clock.sleep(2.0)
+            talk.platform.start_export(other, {})
+
+        talk.clock.run(lambda: talk.call(START), start_other)
+
+        assert talk.times == pytest.approx([0, 7, 7.1])
+
+
+@pytest.mark.parametrize(
+    ("operation", "status"),
+    [(READ, 403), (READ, 404), (READ, 503), (START, 403), (START, 503), (START, 409)],
+)
+def test_a_failure_has_the_id_of_its_last_request(operation: Operation, status: int) -> None:
+    fault = Fault(status=status, json={"error": "no"}, headers={"X-Request-Id": "r-1"})
+    talk = Talk(fault, tolerance=0.0, job=job_for(operation))
+
+    with pytest.raises((ActionError, NoRoom)) as caught:
+        talk.call(operation)
+
+    failure: Any = caught.value
+    assert failure.request_id == "r-1"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reason"),
+    [
+        (Fault(status=429, json={"error": "no"}), "unavailable"),
+        (Fault(status=429, body="<html></html>"), "forbidden"),
+    ],
+    ids=["the API's own", "a web page"],
+)
+def test_after_a_lack_of_room_in_json_a_web_page_is_not_the_api(
+    refusal: Fault, reason: str
+) -> None:
+    talk = Talk(refusal, Fault(status=403, body="<html></html>"), tolerance=0.0)
+    with pytest.raises(NoRoom):
+        talk.call(START)
+
+    assert talk.failure(READ).failure_reason == reason
 
 
 class TestUnconfirmedStarts:
