@@ -14,7 +14,7 @@ from typing import Final
 
 from ..context import PlatformContext
 from ..errors import DownloadFailed
-from ..http.attempts import TEMPORARY_STATUSES, Attempts, TransientError
+from ..http.attempts import TEMPORARY_STATUSES, Attempts, Pause, TransientError
 from ..http.client import Response
 from ..http.faults import NetworkError
 from ..http.headers import read_retry_after, request_id_of
@@ -134,11 +134,9 @@ class BundleStream(io.RawIOBase):
 
     def _receive(self) -> Iterator[bytes]:
         """Yield the bundle piece by piece, in as many attempts as it takes."""
-        while not self._is_complete:
-            self._attempts.wait()
+        for _ in self._attempts:
             try:
-                response = self._connect()
-                yield from self._pieces_of(response)
+                yield from self._pieces_of(self._connect())
             except NetworkError as error:
                 failure = self._transient_error(error)
             except TransientError as error:
@@ -146,7 +144,8 @@ class BundleStream(io.RawIOBase):
             else:
                 return
             self._connection.close()
-            self._announce_failure(failure)
+            self._announce_outage(failure, self._attempts.failed(failure))
+        raise self._failure() from self._attempts.error
 
     def _pieces_of(self, response: Response) -> Iterator[bytes]:
         """Yield the pieces of a response, up to the end of the bundle."""
@@ -189,7 +188,9 @@ class BundleStream(io.RawIOBase):
         url = self._current_url()
         link = address_of(url)
         headers = self._range_headers(link)
-        attempt = request_bundle(url, headers, self._context, within_seconds=self._attempts.seconds)
+        attempt = request_bundle(
+            url, headers, self._context, within_seconds=self._attempts.time_limit_seconds
+        )
         response, address = self._connection.enter_context(attempt)
         self._events.storage_responded(
             self._job,
@@ -313,19 +314,8 @@ class BundleStream(io.RawIOBase):
             return f", after {received}"
         return f", after {received} of {format_bytes(self.size)}"
 
-    def _announce_failure(self, error: TransientError) -> None:
-        """Announce the first pause of an outage. Raises `DownloadFailed` after the last attempt."""
-        outage_seconds = self._attempts.outage_seconds
-        pause = self._attempts.failed(error)
-        if pause is None:
-            outage = format_seconds(outage_seconds)
-            raise DownloadFailed(
-                INCOMPLETE,
-                details=(f"No successful response for {outage}. Last error: {error.message}.",),
-                request_id=error.request_id,
-                **error.advice,
-            ) from error
-        if pause.begins_outage:
+    def _announce_outage(self, error: TransientError, pause: Pause | None) -> None:
+        if pause is not None and pause.begins_outage:
             self._events.retrying(
                 self._job,
                 STORAGE,
@@ -334,10 +324,21 @@ class BundleStream(io.RawIOBase):
                 pause_seconds=pause.seconds,
             )
 
+    def _failure(self) -> DownloadFailed:
+        """Return the failure of a download that is not resumed again."""
+        error = self._attempts.error
+        outage = format_seconds(self._attempts.elapsed_seconds)
+        return DownloadFailed(
+            INCOMPLETE,
+            details=(f"No successful response for {outage}. Last error: {error.message}.",),
+            request_id=error.request_id,
+            **error.advice,
+        )
+
     def _record_progress(self) -> None:
         """End the outage, if there is one. The next one has the whole tolerance again."""
         if self._attempts.is_in_outage:
-            after_seconds = self._attempts.outage_seconds
+            after_seconds = self._attempts.elapsed_seconds
             self._events.recovered(self._job, STORAGE, after_seconds=after_seconds)
         self._attempts.reset()
 

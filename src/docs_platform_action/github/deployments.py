@@ -103,18 +103,16 @@ class GitHub:
         Raises `NotDeployed`.
         """
         attempts = Attempts(self._clock, deadline=deadline)
-        while True:
-            attempts.wait()
+        for _ in attempts:
             try:
                 deployments = self._read_all(job, deadline)
             except TransientError as error:
                 pause = attempts.failed(error, pause_seconds=READ_SECONDS)
-                if pause is None:
-                    raise _unreadable_error(error, timeout_seconds) from error
                 self._announce_outage(job, error, pause)
             else:
                 self._announce_recovery(job, attempts)
                 return deployments
+        raise _unreadable_error(attempts.error, timeout_seconds) from attempts.error
 
     def live_now(self, job: Job) -> Deployment | None:
         """Return what the platform serves, or `None` if one attempt does not tell."""
@@ -153,8 +151,8 @@ class GitHub:
             deployments.append(current)
         return Deployments(found=deployments, began_at=began_at)
 
-    def _announce_outage(self, job: Job, error: TransientError, pause: Pause) -> None:
-        if pause.begins_outage:
+    def _announce_outage(self, job: Job, error: TransientError, pause: Pause | None) -> None:
+        if pause is not None and pause.begins_outage:
             self._events.retrying(
                 job,
                 GITHUB,

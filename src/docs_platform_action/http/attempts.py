@@ -100,10 +100,14 @@ class Pause:
 
 
 class Attempts:
-    """The attempts of one operation: `wait`, try, and after a failure ask `failed` what is next.
+    """The attempts of one operation.
 
-    After a success, `reset` begins anew.
+    Iterating waits before each attempt, and ends when another one is of no use: then `error` is the
+    last one. The caller leaves the loop with the first success, and reports each failure to
+    `failed`. After a success, `reset` begins anew.
     """
+
+    error: TransientError  # of the last attempt, once one has failed
 
     def __init__(
         self,
@@ -129,7 +133,16 @@ class Attempts:
         self.began_at = self._clock.monotonic()
         self.retry = replace(self._first, next_attempt_at=self.began_at)
         self.is_in_outage = False
+        self._is_over = False
         self._pauses = backoff_pauses(self._jitter)
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the number of each attempt once it may begin. Raises `Cancelled`."""
+        number = 0
+        while not self._is_over:
+            self.wait()
+            number += 1
+            yield number
 
     def wait(self) -> None:
         """Wait until the next attempt may begin. Raises `Cancelled`."""
@@ -153,12 +166,12 @@ class Attempts:
         self.retry = replace(self.retry, next_attempt_at=max(self.retry.next_attempt_at, now))
 
     @property
-    def seconds(self) -> float:
+    def time_limit_seconds(self) -> float:
         """How long an attempt may take that begins now."""
         return self.retry.attempt_seconds(self._clock.monotonic())
 
     @property
-    def outage_seconds(self) -> float:
+    def elapsed_seconds(self) -> float:
         """How long the operation has been tried."""
         return self._clock.monotonic() - self.began_at
 
@@ -168,10 +181,12 @@ class Attempts:
         Without `pause_seconds`, pauses grow.
         """
         now = self._clock.monotonic()
+        self.error = error
         if pause_seconds is None:
             pause_seconds = next(self._pauses)
         retry = self.retry.after(error, now, pause_seconds=pause_seconds)
         if retry is None:
+            self._is_over = True
             return None
         self.retry = retry
         budget_seconds = min(retry.last_attempt_at, error.retry_until) - now

@@ -84,21 +84,19 @@ class Sender:
             is_idempotent=not call.is_start,
             jitter=self.jitter,
         )
-        while True:
+        for _ in attempts:
             try:
                 self._wait_for_turn(call, attempts)
                 return self._attempt(call, attempts)
             except TransientError as error:
                 if call.is_start:
                     self._hold_starts(call.job, error)
-                pause = attempts.failed(error)
-                if pause is None:
-                    raise self._failure(call, error, attempts.outage_seconds) from error
-                self._announce_outage(call.job, error, pause)
+                self._announce_outage(call.job, error, attempts.failed(error))
             except (NoRoom, StartHeld):  # the API has answered this start, or another one
                 if attempts.is_in_outage:
-                    self._announce_recovery(call.job, attempts.outage_seconds)
+                    self._announce_recovery(call.job, attempts.elapsed_seconds)
                 raise
+        raise self._failure(call, attempts) from attempts.error
 
     def announce(self, answered: Unannounced[T]) -> None:
         """Announce the end of a request, and of the outage before it."""
@@ -113,7 +111,6 @@ class Sender:
 
         Raises `StartHeld` if the platform has limited starts in the meantime.
         """
-        attempts.wait()
         if call.is_start:
             self._wait_while_held(call.job, attempts)
         self._pacer.wait_for_turn()
@@ -170,11 +167,11 @@ class Sender:
             status=response.status,
             request_id=response.request_id,
             milliseconds=milliseconds,
-            outage_seconds=attempts.outage_seconds if attempts.is_in_outage else None,
+            outage_seconds=attempts.elapsed_seconds if attempts.is_in_outage else None,
         )
 
     def _request(self, call: Call[T], attempts: Attempts, began: float) -> JsonResponse:
-        timeouts = call.timeouts.within(attempts.seconds)
+        timeouts = call.timeouts.within(attempts.time_limit_seconds)
         try:
             exchange = self.client.exchange(
                 call.request, timeouts, headers=self._headers, base_url=self.base_url
@@ -223,9 +220,9 @@ class Sender:
             request_id=request_id,
         )
 
-    def _announce_outage(self, job: Job, error: TransientError, pause: Pause) -> None:
+    def _announce_outage(self, job: Job, error: TransientError, pause: Pause | None) -> None:
         """Announce the first pause, unless there is no time to retry."""
-        if pause.begins_outage:
+        if pause is not None and pause.begins_outage:
             self.events.retrying(
                 job,
                 API,
@@ -237,7 +234,9 @@ class Sender:
     def _announce_recovery(self, job: Job, after_seconds: float) -> None:
         self.events.recovered(job, API, after_seconds=after_seconds)
 
-    def _failure(self, call: Call[T], error: TransientError, outage_seconds: float) -> ActionError:
+    def _failure(self, call: Call[T], attempts: Attempts) -> ActionError:
+        """Return the failure of a call that is not sent again."""
+        error = attempts.error
         if error.final_error is not None:
             error.final_error.request_id = error.request_id
             return error.final_error
@@ -247,7 +246,7 @@ class Sender:
                 details=(f"{error.message}.", *error.details),
                 request_id=error.request_id,
             )
-        outage = format_seconds(outage_seconds)
+        outage = format_seconds(attempts.elapsed_seconds)
         details = [f"No successful response for {outage}. Last error: {error.message}."]
         if error.retry_after_seconds > 0:
             pause = format_approx(error.retry_after_seconds)

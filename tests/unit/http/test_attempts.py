@@ -212,7 +212,7 @@ class TestLastAttempt:
         pause = operation.fail()
         while pause is not None:
             operation.attempts.wait()
-            limits.append(operation.attempts.seconds)
+            limits.append(operation.attempts.time_limit_seconds)
             pause = operation.attempts.failed(down())
 
         assert operation.clock.elapsed == 5
@@ -290,14 +290,14 @@ def test_a_reset_begins_anew() -> None:
     operation = Operation()
     first = operation.fail()
     operation.fail()
-    assert operation.attempts.outage_seconds == 1
+    assert operation.attempts.elapsed_seconds == 1
     operation.clock.advance(500)
 
     operation.attempts.reset()
 
     assert not operation.attempts.is_in_outage
-    assert operation.attempts.outage_seconds == 0
-    assert operation.attempts.seconds == math.inf
+    assert operation.attempts.elapsed_seconds == 0
+    assert operation.attempts.time_limit_seconds == math.inf
     # the same hold, pause and budget as the first time
     assert operation.attempts.hold_seconds(operation.clock.monotonic() + 99) == 20
     assert operation.fail() == first
@@ -309,4 +309,17 @@ def test_the_time_of_an_outage_counts_from_the_first_attempt() -> None:
     operation.fail(after=3.0)
     operation.attempts.wait()
 
-    assert operation.attempts.outage_seconds == 4
+    assert operation.attempts.elapsed_seconds == 4
+
+
+def test_attempts_follow_each_other_until_another_one_is_of_no_use() -> None:
+    operation = Operation()
+    last = down()
+    begun = []
+
+    for number in operation.attempts:
+        begun.append((number, operation.clock.elapsed))
+        operation.attempts.failed(down() if number < 6 else last)
+
+    assert begun == [(1, 0), (2, 1), (3, 3), (4, 7), (5, 15), (6, 20)]
+    assert operation.attempts.error is last
