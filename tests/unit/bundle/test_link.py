@@ -292,3 +292,12 @@ class TestAtTheEndOfTheRun:
 
         assert run.asked == asked
         assert [job.domain for job in run.jobs if run.renewals.is_due(job)] == due
+
+    def test_none_is_made_after_a_cancel(self) -> None:
+        run = Links(1)
+        run.clock.cancel()
+
+        with pytest.raises(Cancelled):
+            run.renewals.run()
+
+        assert run.asked == []

@@ -31,7 +31,7 @@ from docs_platform_action.jobs.export import Export
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS, Runner
 from docs_platform_action.jobs.task import Batch, Task
 from docs_platform_action.models import BundleLink
-from docs_platform_action.platform.room import Room
+from docs_platform_action.platform.room import Room, StartHeld
 from docs_platform_action.signals import ABORT_GRACE_SECONDS
 from tests.unit.fakes import context
 from tests.virtual_time import BEGINNING, VirtualClock
@@ -215,6 +215,45 @@ def test_a_job_that_waits_for_room_begins_once_and_fails_when_its_time_is_up() -
     assert run.jobs[0].ended_at == BEGINNING + 60
 
 
+def test_while_the_first_waits_for_room_the_others_run_side_by_side() -> None:
+    errors = {"start a": [NoRoom(status=NoRoom.BUSY)]}
+    run = Run(3, seconds={"work b": 9, "work c": 9}, errors=errors)
+
+    assert run.run() == [None] * 3
+    assert run.trace("work", "job_ended")[:2] == ["work b", "work c"]
+
+
+def test_after_a_limit_the_other_sites_are_tried_first() -> None:
+    limit = NoRoom(status=NoRoom.LIMIT)
+    run = Run(3, errors={"start a": [limit], "start b": [limit]})
+
+    assert run.run() == [None] * 3
+    assert run.trace("start") == ["start a", "start b", "start c", "start a", "start b"]
+
+
+def test_one_last_attempt_of_a_limit_ends_all_that_it_has_held_back() -> None:
+    errors = {f"start {site}": NoRoom(status=NoRoom.LIMIT) for site in "abc"}
+    run = Run(3, errors=errors)
+
+    assert run.run() == ["unavailable"] * 3
+    assert run.trace("start") == ["start a", "start b", "start c"]
+    assert run.trace("job_begun") == ["job_begun a", "job_begun b", "job_begun c"]
+
+
+def test_after_a_limit_a_start_that_fails_does_not_keep_back_the_others() -> None:
+    errors = {"start a": [NoRoom(status=NoRoom.LIMIT)], "start b": JobFailed("failed")}
+
+    assert Run(3, errors=errors).run() == [None, "job-failed", None]
+
+
+def test_a_start_that_was_held_back_is_sent_later() -> None:
+    run = Run(2, errors={"start b": [StartHeld()]})
+
+    assert run.run() == [None, None]
+    assert run.trace("start") == ["start a", "start b", "start b"]
+    assert run.trace("job_begun") == ["job_begun a", "job_begun b"]
+
+
 def test_if_no_thread_can_be_started_the_existing_ones_run_all_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -249,6 +288,13 @@ class TestSignal:
         assert run.clock.cancellation.is_aborted
         with pytest.raises(Cancelled):
             run.clock.sleep(0)
+
+    def test_before_the_run_it_finds_all_jobs_unfinished(self) -> None:
+        run = Run(2)
+
+        run.runner.cancel_unfinished("SIGTERM")
+
+        assert [_reason_of(job) for job in run.jobs] == ["cancelled", "cancelled"]
 
     @pytest.mark.parametrize("is_started", [True, False])
     def test_it_ends_the_run_and_is_recorded_in_the_unfinished_jobs(self, is_started: bool) -> None:
