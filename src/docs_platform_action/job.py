@@ -357,7 +357,8 @@ class Job:
     @property
     def is_start_unconfirmed(self) -> bool:
         """Whether the platform may have processed a start request that got no response."""
-        return self.start_attempt is not None and self.start_attempt.was_sent
+        attempt = self.start_attempt  # read once: another thread may clear it
+        return attempt is not None and attempt.was_sent
 
     def cancel(self, signal_name: str, now: float) -> None:
         """End the job because of a signal."""

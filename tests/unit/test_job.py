@@ -1,7 +1,9 @@
 """What is known of a job: its values, phases, names for people, and its object in `results`."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import PropertyMock
 
 import pytest
 
@@ -174,3 +176,24 @@ class TestResult:
         assert result["status"] == "archived ::error::x"
         names = ("projectId", "repository", "ref", "model", "createdAt", "archivedAt")
         assert [result[name] for name in names] == ["p", *known.values()]
+
+
+@pytest.mark.parametrize("was_sent", [True, False])
+def test_a_start_that_was_sent_is_unconfirmed_until_its_outcome_is_known(was_sent: bool) -> None:
+    job = export()
+    assert not job.is_start_unconfirmed
+
+    job.start_attempt = SimpleNamespace(was_sent=was_sent)
+
+    assert job.is_start_unconfirmed == was_sent
+
+
+def test_a_start_whose_outcome_gets_known_meanwhile_is_asked_about_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = export()
+    attempt = SimpleNamespace(was_sent=True)
+    cleared_meanwhile = PropertyMock(side_effect=[attempt, None])
+    monkeypatch.setattr(Job, "start_attempt", cleared_meanwhile)
+
+    assert job.is_start_unconfirmed

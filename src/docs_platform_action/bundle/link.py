@@ -77,8 +77,9 @@ class Renewals:
         deliveries: Mapping[Job, DeliverySettings],
         context: PlatformContext,
     ) -> None:
-        self._pending = dict(deliveries)
+        self._deliveries = deliveries
         self._context = context
+        self._pending: set[Job] = set()  # until the other jobs have ended, nothing is due
 
     def is_due(self, job: Job) -> bool:
         """Return whether a job's link is to be replaced before the run ends."""
@@ -86,6 +87,7 @@ class Renewals:
 
     def run(self) -> None:
         """Renew the links. Raises `Cancelled`."""
+        self._pending = set(self._deliveries)
         failed = 0
         job = self._next_due()
         while job is not None:
@@ -93,15 +95,15 @@ class Renewals:
             if failed >= MAX_FAILED_RENEWALS:  # each may take `outage-tolerance`
                 reason = f"{MAX_FAILED_RENEWALS} other links in a row could not be replaced"
                 _warn_of_failure(job, self._context, Unavailable(f"{reason}, so it was not tried"))
-            elif renew_link(job, self._pending[job], self._context):
+            elif renew_link(job, self._deliveries[job], self._context):
                 failed = 0
             else:
                 failed += 1
-            del self._pending[job]
+            self._pending.discard(job)
             job = self._next_due()
 
     def _next_due(self) -> Job | None:
-        for job in self._pending:
+        for job in self._deliveries:
             if self.is_due(job):
                 return job
         return None

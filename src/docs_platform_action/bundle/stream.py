@@ -77,7 +77,7 @@ class BundleStream(io.RawIOBase):
     """The bundle of a job that has a link, from its first byte to its last.
 
     `archive` gets the same bytes. Whatever reads the stream raises `ResumeError`, `DownloadFailed`,
-    `Cancelled` and the errors of `AdminApi.make_link`.
+    `Cancelled` and the errors of `Platform.make_link`.
     """
 
     def __init__(self, job: Job, context: PlatformContext, archive: Staged | None = None) -> None:

@@ -220,6 +220,11 @@ class TestRenewal:
 
 
 class TestAtTheEndOfTheRun:
+    def test_before_it_no_link_is_due_although_it_expires_soon(self) -> None:
+        run = Links(1)
+
+        assert not run.renewals.is_due(run.jobs[0])
+
     @pytest.mark.parametrize(
         ("links", "seconds", "renewed"),
         [
