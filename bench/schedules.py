@@ -137,7 +137,7 @@ class Platform:
         self._seconds = seconds
         self._shape = shape
         events = SimpleNamespace(status_read=lambda _job: None)
-        parts = SimpleNamespace(clock=self.clock, platform=self, events=events)
+        parts = SimpleNamespace(clock=self.clock, platform=self, listener=events)
         self.context = cast(PlatformContext, parts)
 
     def read_export(self, _job: Job, *, deadline: float) -> ExportJob:  # noqa: ARG002

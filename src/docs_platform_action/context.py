@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .clock import Clock
-from .events import Events
+from .events import Listener
 from .github.deployments import GitHub
 from .http.client import HttpClient
 from .outputs import Outputs
@@ -17,7 +17,7 @@ class Context:
 
     clock: Clock
     outputs: Outputs
-    events: Events
+    listener: Listener
     room: Room
 
 

@@ -1,6 +1,6 @@
-"""What a run announces about its jobs for people.
+"""The events of a run that people are told about.
 
-The log implements it. Nothing else happens because of an event.
+The log is the listener. Nothing else happens because of an event.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from .job import Job
 from .models import Archive, BundleLink
 
 
-class Events(Protocol):
-    """What happens to the jobs, announced from their threads.
+class Listener(Protocol):
+    """Is told what happens to the jobs, from their threads.
 
     A job is updated before the event: a new value is in the job already.
     """

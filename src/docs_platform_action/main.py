@@ -44,7 +44,7 @@ from .platform.sending import Sender
 from .redaction import Redactor
 from .report.console import Console
 from .report.failures import annotate_failures
-from .report.guard import GuardedEvents
+from .report.guard import GuardedListener
 from .report.log import Log
 from .report.summary import Summary, write_summary
 from .signals import SignalHandler
@@ -118,7 +118,7 @@ def run(
     kind = Kind() if reader.mode is None else MODES[reader.mode].kind
     jobs: Sequence[Job] = [Job(kind=kind, began_at=started_at)]  # reports errors in the inputs
     cancelled: Sequence[Job] = ()
-    events: GuardedEvents | None = None
+    listener: GuardedListener | None = None
     exit_code = 0
     try:
         inputs = _read_inputs(reader, environ, env_file, console)
@@ -126,9 +126,9 @@ def run(
         outputs.check()
         jobs = batch.jobs
         log = Log(console, clock, jobs, max_parallel=batch.max_parallel)
-        events = GuardedEvents(log, console)
+        listener = GuardedListener(log, console)
         room = Room(clock, start_timeout_seconds=batch.start_timeout_seconds)
-        context = Context(clock=clock, outputs=outputs, events=events, room=room)
+        context = Context(clock=clock, outputs=outputs, listener=listener, room=room)
         runner = _runner_for(batch, context, console.redactor)
         received = signal_handler.run(runner)
         if received is not None:
@@ -146,10 +146,10 @@ def run(
         exit_code = 128 + interrupted_by
         _give_up_outputs(outputs, jobs, interrupted_by.name, now)
     _mask_links(jobs, console)
-    if events is not None:
+    if listener is not None:
         for job in cancelled:
-            events.job_ended(job)
-        events.close()
+            listener.job_ended(job)
+        listener.close()
     _show_outputs(outputs, console, is_printed=output_file is None)
     summary = Summary(
         jobs=jobs,
@@ -216,12 +216,12 @@ def _platform_context(
         room=context.room,
         clock=context.clock,
         outage_tolerance_seconds=platform.outage_tolerance_seconds,
-        events=context.events,
+        listener=context.listener,
     )
     return PlatformContext(
         clock=context.clock,
         outputs=context.outputs,
-        events=context.events,
+        listener=context.listener,
         room=context.room,
         client=client,
         platform=Platform(sender),
@@ -236,7 +236,7 @@ def _github(wanted: CommitSettings, client: HttpClient, context: Context) -> Git
         token=wanted.github_token,
         repository=wanted.github_repository,
         clock=context.clock,
-        events=context.events,
+        listener=context.listener,
     )
     return GitHub(
         github_client,

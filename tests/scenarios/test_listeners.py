@@ -14,7 +14,7 @@ import pytest
 
 from admin_api_simulator import Fault, Simulator
 from docs_platform_action.errors import Cancelled
-from docs_platform_action.events import Events
+from docs_platform_action.events import Listener
 from docs_platform_action.outputs import Outputs
 from docs_platform_action.report import console
 from docs_platform_action.report.live import LiveLines
@@ -28,7 +28,7 @@ from tests.virtual_time import VirtualClock
 
 DOMAIN: Final = "docs.example.com"
 DOMAINS: Final = [DOMAIN, "a.example.com", "b.example.com"]
-METHODS: Final = [*(name for name in vars(Events) if not name.startswith("_")), "close"]
+METHODS: Final = [*(name for name in vars(Listener) if not name.startswith("_")), "close"]
 MAX_SECONDS: Final = 60.0  # of a wait that ends at once unless a test fails
 
 

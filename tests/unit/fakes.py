@@ -10,7 +10,7 @@ from urllib3 import HTTPResponse
 
 from docs_platform_action.clock import Clock
 from docs_platform_action.context import PlatformContext
-from docs_platform_action.events import Events
+from docs_platform_action.events import Listener
 from docs_platform_action.http.client import HttpClient
 from docs_platform_action.http.transport import Transport
 from docs_platform_action.outputs import Outputs
@@ -105,7 +105,7 @@ class CutBody(io.BytesIO):
 
 
 class RecordedEvents:
-    """Implements `Events`, and records every event.
+    """Implements `Listener`, and records every event.
 
     An event is recorded with its name, its job, and its other arguments in order.
     """
@@ -122,7 +122,7 @@ class RecordedEvents:
         return [event[2:] for event in self.seen if event[0] == name]
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        if name not in vars(Events):
+        if name not in vars(Listener):
             raise AttributeError(name)
         return lambda *args, **options: self.seen.append((name, *args, *options.values()))
 
@@ -143,7 +143,7 @@ def context(
         client=client,
         platform=platform,
         outputs=outputs or Outputs(None, Redactor()),
-        events=events,
+        listener=events,
         github=github,
         room=room or Room(clock, start_timeout_seconds=0.0),
     )

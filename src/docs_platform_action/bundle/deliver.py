@@ -46,7 +46,7 @@ def _deliver_files(
         try:
             _download(settings, publication, context)
         except ResumeError as error:
-            context.events.download_restarted(publication.job, error.reason)
+            context.listener.download_restarted(publication.job, error.reason)
         else:
             return
     _download(settings, publication, context)

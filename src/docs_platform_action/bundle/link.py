@@ -36,7 +36,7 @@ def replace_link(job: Job, context: PlatformContext) -> BundleLink:
 
 def _record(job: Job, link: BundleLink, context: PlatformContext) -> None:
     job.link = link
-    context.events.link_made(job, link)
+    context.listener.link_made(job, link)
 
 
 def is_expiring(job: Job, context: PlatformContext) -> bool:
@@ -52,7 +52,7 @@ def renew_link(job: Job, settings: DeliverySettings, context: PlatformContext) -
     Raises `Cancelled`.
     """
     old_link = job.link
-    context.events.noted(job, f"The bundle link {_expiry(job, context)}. Making a new link.")
+    context.listener.noted(job, f"The bundle link {_expiry(job, context)}. Making a new link.")
     try:
         replace_link(job, context)
         if job.delivered.values_file is not None:
@@ -120,7 +120,7 @@ def _warn_of_failure(job: Job, context: PlatformContext, error: ActionError) -> 
         *error.details,
         remedy,
     ]
-    context.events.warning(job, lines)
+    context.listener.warning(job, lines)
 
 
 def _warn_of_short_link(job: Job, context: PlatformContext) -> None:
@@ -130,7 +130,7 @@ def _warn_of_short_link(job: Job, context: PlatformContext) -> None:
         *_lines_about_expiry(job, context),
         f"A new link is not valid for longer. {not_needed}",
     ]
-    context.events.warning(job, lines)
+    context.listener.warning(job, lines)
 
 
 def _lines_about_expiry(job: Job, context: PlatformContext) -> list[str]:

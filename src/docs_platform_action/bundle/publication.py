@@ -111,7 +111,7 @@ class Publication:
             self.job.start_phase(UNPACK, self.context.clock.monotonic())
             for entry in zip_entries(file):
                 tree.add(entry)
-                self.context.events.unpack_progressed(self.job, tree.files, tree.bytes)
+                self.context.listener.unpack_progressed(self.job, tree.files, tree.bytes)
             tree.finish()
 
     def _unpack_tar(self, stream: Source, site: Staged, tree: Tree) -> None:
@@ -127,7 +127,7 @@ class Publication:
             try:
                 for chunk in decompressed(stream, stream.peek()):
                     pipe.write(chunk)
-                    self.context.events.unpack_progressed(self.job, tree.files, tree.bytes)
+                    self.context.listener.unpack_progressed(self.job, tree.files, tree.bytes)
                 pipe.write(b"")
             except InvalidBundle as error:
                 # what comes before it in the archive is read first, and may be an error, too
@@ -164,7 +164,7 @@ class Publication:
             changes_path=target.name if target is not None else None,
         )
         for line in describe(changes):
-            self.context.events.noted(self.job, line)
+            self.context.listener.noted(self.job, line)
         return changes
 
     def _record_site(self, target: OutputPath, files: int) -> None:
@@ -177,7 +177,7 @@ class Publication:
             manifest_path=manifest.name if manifest is not None else None,
         )
         count = pluralize(files, "file")
-        self.context.events.noted(self.job, f"Unpacked {count} to {target.name}/")
+        self.context.listener.noted(self.job, f"Unpacked {count} to {target.name}/")
 
     def _warn_of_only_folder(self, target: OutputPath, folder: str) -> None:
         fact = f"{self.job.title}: the site has no `index.html` at its top"
@@ -189,7 +189,7 @@ class Publication:
             f"{condition}, publish `{inner}` in place of `{target.name}`.",
             f"{step}, would otherwise delete the site.",
         ]
-        self.context.events.warning(self.job, lines)
+        self.context.listener.warning(self.job, lines)
 
     def _write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:
         """Write a file in one step. `what` names it in the error."""
@@ -212,14 +212,14 @@ class Publication:
         archive.publish()
         name = archive.target.name
         self.job.delivered = replace(self.job.delivered, bundle_path=name)
-        self.context.events.noted(self.job, f"Saved the archive to {name}")
+        self.context.listener.noted(self.job, f"Saved the archive to {name}")
 
     def _end_download(self, stream: Source) -> None:
         """Read what is left of the bundle, and record its archive."""
         archive = stream.drain()
         if archive != self.job.delivered.archive:
             self.job.delivered = replace(self.job.delivered, archive=archive)
-            self.context.events.downloaded(self.job, archive)
+            self.context.listener.downloaded(self.job, archive)
 
     def warn_of_chown_error(self) -> None:
         """Warn if files could not be given to the workspace's owner."""
@@ -231,7 +231,7 @@ class Publication:
             f"The file system reported: {reason}.",
             "Later steps can read them, but may not be able to change or delete them.",
         ]
-        self.context.events.warning(self.job, lines)
+        self.context.listener.warning(self.job, lines)
 
 
 def _open_zip(archive: Staged | None, site: Staged) -> BinaryIO:

@@ -85,7 +85,7 @@ class BundleStream(io.RawIOBase):
         self.received = 0
         self._job = job
         self._context = context
-        self._events = context.events
+        self._listener = context.listener
         self._archive = archive
         self._sha256 = hashlib.sha256()
         self._identity: _Identity | None = None  # `None` if the download cannot be resumed
@@ -167,7 +167,7 @@ class BundleStream(io.RawIOBase):
             self._next_progress_at = self.received + MIN_PROGRESS_BYTES
             response.exchange.remaining_seconds = SLOW_SECONDS
             self._record_progress()
-        self._events.download_progressed(self._job, self.received, self.size)
+        self._listener.download_progressed(self._job, self.received, self.size)
 
     def _check_length(self, piece: bytes) -> None:
         """Check that the bundle does not end too early, or continue beyond its size."""
@@ -192,7 +192,7 @@ class BundleStream(io.RawIOBase):
             url, headers, self._context, within_seconds=self._attempts.time_limit_seconds
         )
         response, address = self._connection.enter_context(attempt)
-        self._events.storage_responded(
+        self._listener.storage_responded(
             self._job,
             link,
             status=response.status,
@@ -316,7 +316,7 @@ class BundleStream(io.RawIOBase):
 
     def _announce_outage(self, error: TransientError, pause: Pause | None) -> None:
         if pause is not None and pause.begins_outage:
-            self._events.retrying(
+            self._listener.retrying(
                 self._job,
                 STORAGE,
                 error.message,
@@ -339,7 +339,7 @@ class BundleStream(io.RawIOBase):
         """End the outage, if there is one. The next one has the whole tolerance again."""
         if self._attempts.is_in_outage:
             after_seconds = self._attempts.elapsed_seconds
-            self._events.recovered(self._job, STORAGE, after_seconds=after_seconds)
+            self._listener.recovered(self._job, STORAGE, after_seconds=after_seconds)
         self._attempts.reset()
 
 

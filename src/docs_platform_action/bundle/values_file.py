@@ -31,4 +31,4 @@ def write_values_file(
         cancellation=context.clock.cancellation,
     )
     job.delivered = replace(job.delivered, values_file=target.name)
-    context.events.noted(job, f"Wrote the Helm values file {target.name}")
+    context.listener.noted(job, f"Wrote the Helm values file {target.name}")

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from ..clock import Clock
 from ..errors import Advice, NotDeployed
-from ..events import Events
+from ..events import Listener
 from ..http.attempts import LAST_ATTEMPT_SECONDS, TEMPORARY_STATUSES, TransientError
 from ..http.client import HttpClient
 from ..http.faults import NetworkError, format_status
@@ -58,7 +58,7 @@ class GitHubClient:
     token: str
     repository: str
     clock: Clock
-    events: Events
+    listener: Listener
 
     def get(self, job: Job, path: str, kind: type[T], *, deadline: float) -> T:
         """Return the JSON at a path of the repository.
@@ -93,7 +93,7 @@ class GitHubClient:
         except NetworkError as error:
             advice = error.advice_for("GITHUB_API_URL") or DOWN
             raise TransientError(error.message, advice=advice) from error
-        self.events.request_ended(
+        self.listener.request_ended(
             job,
             f"{request.method} {request.url}",
             outcome=str(response.status),

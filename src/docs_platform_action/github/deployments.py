@@ -91,7 +91,7 @@ class GitHub:
         self.page = f"{repository_url}/deployments"
         self._client = client
         self._clock = client.clock
-        self._events = client.events
+        self._listener = client.listener
         self._repository_url = repository_url
         self._listed: dict[int, Deployment] = {}  # by id, the newest first
         self._contains = {commit: True}  # by a deployment's commit
@@ -153,7 +153,7 @@ class GitHub:
 
     def _announce_outage(self, job: Job, error: TransientError, pause: Pause | None) -> None:
         if pause is not None and pause.begins_outage:
-            self._events.retrying(
+            self._listener.retrying(
                 job,
                 GITHUB,
                 error.message,
@@ -164,7 +164,7 @@ class GitHub:
     def _announce_recovery(self, job: Job, attempts: Attempts) -> None:
         if attempts.is_in_outage:
             after_seconds = self._clock.monotonic() - attempts.retry.failing_since
-            self._events.recovered(job, GITHUB, after_seconds=after_seconds)
+            self._listener.recovered(job, GITHUB, after_seconds=after_seconds)
 
     def _contains_commit(self, job: Job, deployment: Deployment, deadline: float) -> bool:
         """Return whether a deployment's commit is the wanted one, or was made after it."""

@@ -77,7 +77,7 @@ def wait_until_ended(job: Job, settings: AgentSettings, context: PlatformContext
         problem = "the link to its pull request cannot be used"
         if settings.require_pr:
             raise NoPullRequest(problem, details=(fact,), cause="")
-        context.events.warning(job, [f"{job.subject}: {problem}.", fact])
+        context.listener.warning(job, [f"{job.subject}: {problem}.", fact])
     elif job.pr_link is None and settings.require_pr:
         raise NoPullRequest("it ended without a pull request")
 
@@ -88,7 +88,7 @@ def _warn_of_archived(job: Job, context: PlatformContext) -> None:
         "A user or the platform archived the job. The changes that it made before remain.",
         "If its work is still needed, start a new agent job.",
     ]
-    context.events.warning(job, lines)
+    context.listener.warning(job, lines)
 
 
 AGENT: Final = Agent()

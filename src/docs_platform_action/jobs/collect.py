@@ -43,7 +43,7 @@ class SiteWork:
 def take_over(job: Job, _work: object, context: PlatformContext) -> None:
     """Write the id of a job that exists already, and announce it."""
     context.outputs.write_job_id(job)
-    context.events.job_known(job)
+    context.listener.job_known(job)
 
 
 def wait_until_ended(job: Job, work: SiteWork, context: PlatformContext) -> None:

@@ -63,7 +63,7 @@ def note_later_commit(job: Job, context: PlatformContext) -> None:
     job.deployed_later = live
     deployed = f"The platform deployed {live.name} during the export"
     text = f"{deployed}, which holds {job.deployed.name} or {live.name}."
-    context.events.noted(job, text, is_live=True)
+    context.listener.noted(job, text, is_live=True)
 
 
 def _why_not_served(
@@ -84,7 +84,7 @@ def _why_not_served(
         served = f"The platform serves {live.name}"
         if live.commit != github.commit:
             served += f", which contains {name}"
-        context.events.noted(job, f"{served}.", is_live=True)
+        context.listener.noted(job, f"{served}.", is_live=True)
         return None
     own = deployments.of(github.commit)
     pending = deployments.pending
@@ -96,7 +96,7 @@ def _why_not_served(
         fact = _describe(name, live, own, pending)
     else:
         fact = _describe_others(github, deployments)
-    context.events.noted(job, fact, is_live=True)
+    context.listener.noted(job, fact, is_live=True)
     if pending is not None:
         return _pending_reason(fact, pending.link or github.page)
     if not deployments.found:

@@ -99,12 +99,12 @@ def start(job: Job, work: ExportWork, context: PlatformContext) -> None:
     if work.is_only_one:  # of several, only `results` has the ids
         context.outputs.write_job_id(job)
     context.platform.announce(started)
-    context.events.job_known(job)
+    context.listener.job_known(job)
 
 
 def leave(job: Job, _work: ExportWork, context: PlatformContext) -> None:
     """Leave the job to a later run."""
-    context.events.noted(job, "Not waiting for the job, because `wait` is `false`.")
+    context.listener.noted(job, "Not waiting for the job, because `wait` is `false`.")
 
 
 EXPORT: Final = Export()

@@ -62,11 +62,11 @@ def _poll(
         now = clock.monotonic()
         job.record(reading, polled_at=now)
         if reading.has_ended:
-            context.events.status_read(job)
+            context.listener.status_read(job)
             return reading
         pause = schedule.pause_after(now, reading.status, job.progress)
         job.expected_end_at = schedule.expected_end_at
-        context.events.status_read(job)
+        context.listener.status_read(job)
         if is_last:
             raise timeout_error(job, settings.timeout_seconds, None)
 

@@ -60,7 +60,7 @@ class Runner:
 
     def tick(self) -> None:
         """Announce a heartbeat."""
-        self._context.events.heartbeat()
+        self._context.listener.heartbeat()
 
     def stop(self) -> float:
         """Ask the jobs to end. Return how many seconds they get."""
@@ -146,7 +146,7 @@ class Runner:
     def _begin(self, job: Job) -> None:
         """Record and announce that the run begins to work on a job."""
         job.began_at = self._context.clock.monotonic()
-        self._context.events.job_begun(job)
+        self._context.listener.job_begun(job)
 
     def _wait_for_room(self, job: Job, refusal: NoRoom) -> None:
         """Put a job back whose start was refused, or end it if its time is up."""
@@ -160,7 +160,7 @@ class Runner:
             for ended, wait in over.items():
                 self._end(ended, room_failure(ended, wait, self._context.clock.monotonic()))
             return
-        self._context.events.waiting_for_room(job, refusal)
+        self._context.listener.waiting_for_room(job, refusal)
         if is_limit:
             self._queue.put_behind(job)
         else:
@@ -190,4 +190,4 @@ class Runner:
             job.failure = failure
             job.ended_at = now
             job.end_phase(now)
-        self._context.events.job_ended(job)
+        self._context.listener.job_ended(job)

@@ -54,7 +54,7 @@ def _verify(job: Job, file: BundleFile, name: str, context: Context) -> None:
     archive = file.verify()
     job.delivered = replace(job.delivered, archive=archive)
     fact = f"{format_bytes(archive.size)}, SHA-256 {format_digest(archive.sha256)}"
-    context.events.noted(job, f"Verified {name}: {fact}")
+    context.listener.noted(job, f"Verified {name}: {fact}")
 
 
 def _unpack(job: Job, file: BundleFile, settings: UnpackSettings, context: Context) -> None:

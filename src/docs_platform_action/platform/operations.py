@@ -131,7 +131,7 @@ class Platform:
                 )
             if not was_noted:
                 was_noted = True
-                self._sender.events.noted(
+                self._sender.listener.noted(
                     job,
                     "The completed export has no bundle link yet. "
                     f"Reading it again for up to {format_clock(LINK_SECONDS)}.",

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from ..clock import Clock
 from ..errors import ActionError, NoRoom, StartUnconfirmed, Unavailable, UnknownHost
-from ..events import Events
+from ..events import Listener
 from ..http.attempts import Attempts, Pause, TransientError
 from ..http.client import HttpClient
 from ..http.faults import NetworkError
@@ -52,7 +52,7 @@ class Sender:
     room: Room
     clock: Clock
     outage_tolerance_seconds: float
-    events: Events
+    listener: Listener
     jitter: Callable[[float], float] | None = None  # in place of full jitter
 
     def __post_init__(self) -> None:
@@ -212,7 +212,7 @@ class Sender:
         milliseconds: float,
         request_id: str | None = None,
     ) -> None:
-        self.events.request_ended(
+        self.listener.request_ended(
             call.job,
             f"{call.request.method} {call.request.url}",
             outcome=outcome,
@@ -223,7 +223,7 @@ class Sender:
     def _announce_outage(self, job: Job, error: TransientError, pause: Pause | None) -> None:
         """Announce the first pause, unless there is no time to retry."""
         if pause is not None and pause.begins_outage:
-            self.events.retrying(
+            self.listener.retrying(
                 job,
                 API,
                 error.message,
@@ -232,7 +232,7 @@ class Sender:
             )
 
     def _announce_recovery(self, job: Job, after_seconds: float) -> None:
-        self.events.recovered(job, API, after_seconds=after_seconds)
+        self.listener.recovered(job, API, after_seconds=after_seconds)
 
     def _failure(self, call: Call[T], attempts: Attempts) -> ActionError:
         """Return the failure of a call that is not sent again."""

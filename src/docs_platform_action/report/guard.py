@@ -13,8 +13,8 @@ from .log import Log
 _PART: Final = "A part of the log"  # what cannot be written
 
 
-class GuardedEvents:
-    """Implements `Events`: passes each event on. The listener's first fault becomes a warning."""
+class GuardedListener:
+    """Implements `Listener`: passes each event on. The listener's first fault becomes a warning."""
 
     def __init__(self, listener: Log, console: Console) -> None:
         self._listener = listener

@@ -67,7 +67,7 @@ class _Shown:
 
 
 class Log:
-    """Implements `Events`. Safe to use from several threads. Nothing is logged after `close`."""
+    """Implements `Listener`. Safe to use from several threads. Nothing is logged after `close`."""
 
     def __init__(
         self, console: Console, clock: Clock, jobs: Sequence[Job], *, max_parallel: int

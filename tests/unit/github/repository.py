@@ -40,7 +40,7 @@ class Repository:
             token=DEFAULT_TOKEN,
             repository=REPOSITORY,
             clock=self.clock,
-            events=self.events,
+            listener=self.events,
         )
         self.reader = GitHub(
             self.client,

@@ -72,7 +72,7 @@ class Talk:
                 room=Room(self.clock, start_timeout_seconds=4500.0),
                 clock=self.clock,
                 outage_tolerance_seconds=tolerance,
-                events=self.events,
+                listener=self.events,
                 jitter=lambda ceiling: ceiling,
             )
         )

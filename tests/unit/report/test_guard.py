@@ -6,17 +6,17 @@ from unittest.mock import Mock
 
 import pytest
 
-from docs_platform_action.events import Events
-from docs_platform_action.report.guard import GuardedEvents
+from docs_platform_action.events import Listener
+from docs_platform_action.report.guard import GuardedListener
 from tests.unit.report.test_console import Log
 
-METHODS = [method for name, method in vars(Events).items() if not name.startswith("_")]
+METHODS = [method for name, method in vars(Listener).items() if not name.startswith("_")]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 def test_each_argument_is_passed_on(method: FunctionType) -> None:
     listener = Mock()
-    events = GuardedEvents(listener, Log().console)
+    guarded = GuardedListener(listener, Log().console)
     given = []
     named = {}
     for name, parameter in inspect.signature(method).parameters.items():
@@ -27,7 +27,7 @@ def test_each_argument_is_passed_on(method: FunctionType) -> None:
         else:
             given.append(object())
 
-    getattr(events, method.__name__)(*given, **named)
+    getattr(guarded, method.__name__)(*given, **named)
 
     getattr(listener, method.__name__).assert_called_once_with(*given, **named)
     assert len(listener.mock_calls) == 1
