@@ -47,12 +47,16 @@ def take_over(job: Job, _work: object, context: PlatformContext) -> None:
 
 
 def wait_until_ended(job: Job, work: SiteWork, context: PlatformContext) -> None:
-    """Wait for the export, and check it as far as the API describes it."""
+    """Wait for the export, and note which commit is live then."""
     reading = poll_export(job, work.waiting, context)
     note_later_commit(job, context)
     if reading.status == ExportJob.FAILED:
         raise context.platform.export_failure(job, reading)
-    check_reported_pages(reading.page_count, work.delivery)
+
+
+def check_pages(job: Job, work: SiteWork, _context: PlatformContext) -> None:
+    """Check the number of pages that the API reported, before anything is downloaded."""
+    check_reported_pages(job.page_count, work.delivery)
 
 
 def make_link(job: Job, _work: SiteWork, context: PlatformContext) -> None:
@@ -66,7 +70,7 @@ def deliver(job: Job, work: SiteWork, context: PlatformContext) -> None:
 
 
 COLLECT: Final = Collect()
-STEPS: Final = (take_over, wait_until_ended, make_link, deliver)
+STEPS: Final = (take_over, wait_until_ended, check_pages, make_link, deliver)
 
 
 def batch(settings: CollectSettings) -> Batch:

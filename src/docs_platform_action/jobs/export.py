@@ -9,7 +9,7 @@ from ..errors import NoRoom
 from ..inputs.settings import CommitSettings, ExportSettings
 from ..job import STARTED, Job
 from ..text import format_clock
-from .collect import Collect, SiteWork, deliver, make_link, wait_until_ended
+from .collect import Collect, SiteWork, check_pages, deliver, make_link, wait_until_ended
 from .commit import wait_until_deployed
 from .task import Batch, Task
 
@@ -95,10 +95,10 @@ def start(job: Job, work: ExportWork, context: PlatformContext) -> None:
 
     Also raises `NoRoom` and `StartHeld`.
     """
-    started = context.platform.start_export(job, work.start_options)
+    answered = context.platform.start_export(job, work.start_options)
     if work.is_only_one:  # of several, only `results` has the ids
         context.outputs.write_job_id(job)
-    context.platform.announce(started)
+    context.platform.announce(answered)
     context.listener.job_known(job)
 
 
@@ -108,7 +108,7 @@ def leave(job: Job, _work: ExportWork, context: PlatformContext) -> None:
 
 
 EXPORT: Final = Export()
-STEPS: Final = (wait_for_commit, start, wait_until_ended, make_link, deliver)
+STEPS: Final = (wait_for_commit, start, wait_until_ended, check_pages, make_link, deliver)
 STEPS_WITHOUT_WAIT: Final = (wait_for_commit, start, leave)
 
 

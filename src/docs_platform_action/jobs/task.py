@@ -15,7 +15,8 @@ C = TypeVar("C")  # the context that its steps need
 class Task(Generic[S, C]):
     """A job, and the steps in which it is done.
 
-    A step raises the `ActionError` that the job fails with, and `Cancelled`.
+    A step raises the `ActionError` that the job fails with, and `Cancelled`. A start that is
+    refused for lack of room, or held back, is tried again later, with all steps from the first.
     """
 
     job: Job

@@ -24,7 +24,7 @@ class Call(Generic[T]):
     """One operation of the API. Times are on the clock's `monotonic`.
 
     `read` raises `ValueError` if the response's JSON object is invalid, and `BadResponse` if no
-    retry can help.
+    retry can help. That of a start records it.
     `temporary_until` says until when to retry a status that is normally final.
     Without a `form`, it is about an agent job.
     """

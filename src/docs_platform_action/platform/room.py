@@ -30,6 +30,9 @@ class Room:
 
     A refusal with 409 delays its own site. One with 429 is a limit for all: they wait, and from
     then on one start is under way at a time. Times are on the clock's `monotonic`.
+
+    A start is under way from `begin`, which the queue calls when it gives out the job, and again
+    each attempt, to one of the others: `accept`, `refuse`, or `end` for any other outcome.
     """
 
     def __init__(self, clock: Clock, *, start_timeout_seconds: float) -> None:
