@@ -22,7 +22,7 @@ from docs_platform_action.context import PlatformContext
 from docs_platform_action.inputs.settings import WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import Export
-from docs_platform_action.jobs.polling import poll_export
+from docs_platform_action.jobs.polling import poll
 from docs_platform_action.models import ExportJob
 from tests.virtual_time import VirtualClock
 
@@ -124,7 +124,7 @@ def polls_of_the_action(seconds: float, shape: Shape) -> list[float]:
     """
     platform = Platform(seconds, shape)
     job = Job(kind=Export(), job_id="se_1", started_at=platform.clock.monotonic())
-    poll_export(job, SETTINGS, platform.context)
+    poll(job, SETTINGS, platform.context, platform.read_export)
     return platform.polled_at
 
 
@@ -140,7 +140,7 @@ class Platform:
         parts = SimpleNamespace(clock=self.clock, platform=self, listener=events)
         self.context = cast(PlatformContext, parts)
 
-    def read_export(self, _job: Job, *, deadline: float) -> ExportJob:  # noqa: ARG002
+    def read_export(self, _job: Job, _deadline: float) -> ExportJob:
         """Return the job's state, and record the poll. The action calls it."""
         now = self.clock.elapsed
         self.polled_at.append(now)

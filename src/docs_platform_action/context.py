@@ -13,7 +13,7 @@ from .platform.room import Room
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The parts that all jobs of a run share."""
+    """What the jobs of every run share."""
 
     clock: Clock
     outputs: Outputs
@@ -23,7 +23,7 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class PlatformContext(Context):
-    """The parts that all jobs of a run share which uses the platform."""
+    """What the jobs of a run that uses the platform share."""
 
     client: HttpClient
     platform: Platform

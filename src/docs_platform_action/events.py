@@ -1,4 +1,4 @@
-"""The events of a run that people are told about.
+"""The events of a run, for people.
 
 The log is the listener. Nothing else happens because of an event.
 """
@@ -12,7 +12,7 @@ from .models import Archive, BundleLink
 
 
 class Listener(Protocol):
-    """Is told what happens to the jobs, from their threads.
+    """Receives the events of the jobs, on the threads of the jobs.
 
     A job is updated before the event: a new value is in the job already.
     """

@@ -198,7 +198,8 @@ class Job:
         self.end_phase(now)
         if status is not None:
             self.record(ExportJob(status=status))
-        self.job_id = job_id  # last: any thread that sees the id sees the rest, too
+        self.job_id = job_id  # after the rest: any thread that sees the id sees that, too
+        self.start_attempt = None  # after the id: a cancel sees at least one of them
 
     def record(self, reading: Reading, *, polled_at: float | None = None) -> None:
         """Record a reading of the job. One that was polled also tells its phase."""
@@ -366,7 +367,7 @@ class Job:
         if self.began_at is not None:
             when = f"after {format_clock(self.duration_seconds(now))}"
         details: list[str] = []
-        # before the job's id is read: a start records the id, and then clears the attempt
+        # before the job's id, which is recorded before the attempt is cleared
         if self.is_start_unconfirmed:
             check = f"Check the dashboard to see whether the {self.kind.noun} is running."
             details.append(f"A start request was in flight. {check}")

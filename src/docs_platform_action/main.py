@@ -127,9 +127,7 @@ def run(
         jobs = batch.jobs
         log = Log(console, clock, jobs, max_parallel=batch.max_parallel)
         listener = GuardedListener(log, console)
-        room = Room(clock, start_timeout_seconds=batch.start_timeout_seconds)
-        context = Context(clock=clock, outputs=outputs, listener=listener, room=room)
-        runner = _runner_for(batch, context, console.redactor)
+        runner = _runner_for(batch, outputs, listener, clock, console.redactor)
         received = signal_handler.run(runner)
         if received is not None:
             exit_code = 128 + received
@@ -147,9 +145,7 @@ def run(
         _give_up_outputs(outputs, jobs, interrupted_by.name, now)
     _mask_links(jobs, console)
     if listener is not None:
-        for job in cancelled:
-            listener.job_ended(job)
-        listener.close()
+        _close_log(listener, cancelled)
     _show_outputs(outputs, console, is_printed=output_file is None)
     summary = Summary(
         jobs=jobs,
@@ -163,7 +159,7 @@ def run(
 
 
 def _record_failure(jobs: Sequence[Job], error: Exception) -> None:
-    """Record what ended the run in each job that has not failed by itself."""
+    """Record the error in every job that has no failure yet."""
     failure = error if isinstance(error, ActionError) else internal_error(error)
     for job in jobs:
         if job.failure is None:
@@ -188,8 +184,16 @@ def _read_inputs(
             console.warning([warning])
 
 
-def _runner_for(batch: Batch, context: Context, redactor: Redactor) -> Runner:
+def _runner_for(
+    batch: Batch,
+    outputs: Outputs,
+    listener: GuardedListener,
+    clock: Clock,
+    redactor: Redactor,
+) -> Runner:
     """Return what runs the batch, with the parts that its tasks need."""
+    room = Room(clock, start_timeout_seconds=batch.start_timeout_seconds)
+    context = Context(clock=clock, outputs=outputs, listener=listener, room=room)
     if batch.platform is None:
         return Runner(batch, context)
     platform_context = _platform_context(batch.platform, batch.commit, context, redactor)
@@ -241,6 +245,7 @@ def _github(wanted: CommitSettings, client: HttpClient, context: Context) -> Git
     return GitHub(
         github_client,
         commit=wanted.commit,
+        timeout_seconds=wanted.commit_timeout_seconds,
         creator=wanted.deployment_creator,
         environment=wanted.deployment_environment,
         repository_url=f"{wanted.github_server_url}/{wanted.github_repository}",
@@ -261,6 +266,13 @@ def _give_up_outputs(
     for job in jobs:
         if job.failure is None:
             job.cancel(signal_name, now)
+
+
+def _close_log(listener: GuardedListener, cancelled: Sequence[Job]) -> None:
+    """Announce the end of the jobs that a signal ended, and close the log."""
+    for job in cancelled:
+        listener.job_ended(job)
+    listener.close()
 
 
 def _mask_links(jobs: Sequence[Job], console: Console) -> None:

@@ -49,11 +49,15 @@ class RoomWait:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What was read of a job. `progress` is a percentage, 0 to 100."""
+    """What was read of a job. `progress` is a percentage, 0 to 100.
+
+    `error` is the platform's reason for a failure.
+    """
 
     status: str
     progress: float | None = None
     page_count: int | None = None
+    error: str | None = None
 
     QUEUED: ClassVar[str] = "queued"
     COMPLETED: ClassVar[str] = "completed"
@@ -86,7 +90,6 @@ class Reading:
 class ExportJob(Reading):
     """The status of a static export job. A completed one has a `link` by project."""
 
-    error: str | None = None
     link: "BundleLink | None" = None
 
     RUNNING: ClassVar[str] = "running"

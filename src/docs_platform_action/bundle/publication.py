@@ -168,7 +168,7 @@ class Publication:
         return changes
 
     def _record_site(self, target: OutputPath, files: int) -> None:
-        """Record that the site is published. Only then is its manifest of use."""
+        """Record that the site is published. Only then is its manifest valid."""
         manifest = self.settings.manifest_path
         self.job.delivered = replace(
             self.job.delivered,

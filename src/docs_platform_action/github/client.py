@@ -63,7 +63,7 @@ class GitHubClient:
     def get(self, job: Job, path: str, kind: type[T], *, deadline: float) -> T:
         """Return the JSON at a path of the repository.
 
-        Raises `TransientError` for what may pass, and `NotDeployed` for any other error.
+        Raises `TransientError` for a temporary error, and `NotDeployed` for any other error.
         """
         request = Request(method="GET", url=f"/repos/{self.repository}{path}")
         response = self._send(job, request, deadline)

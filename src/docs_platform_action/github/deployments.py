@@ -81,11 +81,13 @@ class GitHub:
         client: GitHubClient,
         *,
         commit: str,
+        timeout_seconds: float,
         creator: str,
         environment: str | None,
         repository_url: str,
     ) -> None:
         self.commit = commit
+        self.timeout_seconds = timeout_seconds
         self.creator = creator
         self.environment = environment
         self.page = f"{repository_url}/deployments"
@@ -96,11 +98,11 @@ class GitHub:
         self._listed: dict[int, Deployment] = {}  # by id, the newest first
         self._contains = {commit: True}  # by a deployment's commit
 
-    def read(self, job: Job, *, deadline: float, timeout_seconds: float) -> Deployments:
+    def read(self, job: Job, *, deadline: float) -> Deployments:
         """Return the deployments, and whether the live one contains the commit.
 
-        Temporary errors are tried again until the deadline, which is at the end of the timeout.
-        Raises `NotDeployed`.
+        What fails with a temporary error is read again until the deadline, at the end of
+        `timeout_seconds`. Raises `NotDeployed`.
         """
         attempts = Attempts(self._clock, deadline=deadline)
         for _ in attempts:
@@ -112,7 +114,7 @@ class GitHub:
             else:
                 self._announce_recovery(job, attempts)
                 return deployments
-        raise _unreadable_error(attempts.error, timeout_seconds) from attempts.error
+        raise _unreadable_error(attempts.error, self.timeout_seconds) from attempts.error
 
     def live_now(self, job: Job) -> Deployment | None:
         """Return what the platform serves, or `None` if one attempt does not tell."""

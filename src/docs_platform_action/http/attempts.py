@@ -35,7 +35,7 @@ class TransientError(Exception):
     retry_until: float = math.inf
     tolerance_seconds: float = math.inf  # finite for an error that probably lasts
     details: tuple[str, ...] = ()
-    final_error: ActionError | None = None  # what it is if it lasts
+    final_error: ActionError | None = None  # the failure, if the error lasts
     request_id: str | None = None
 
 
@@ -102,9 +102,9 @@ class Pause:
 class Attempts:
     """The attempts of one operation.
 
-    Iterating waits before each attempt, and ends when another one is of no use: then `error` is the
-    last one. The caller leaves the loop with the first success, and reports each failure to
-    `failed`. After a success, `reset` begins anew.
+    Iterating waits before each attempt, and ends when no further one is allowed: then `error` is
+    that of the last one. The caller leaves the loop with the first success, and reports each
+    failure to `failed`. After a success, `reset` begins anew.
     """
 
     error: TransientError  # of the last attempt, once one has failed
@@ -148,20 +148,14 @@ class Attempts:
         """Wait until the next attempt may begin. Raises `Cancelled`."""
         if self.retry.error is not None:
             self._clock.sleep(self.retry.begins_at() - self._clock.monotonic())
-        self._begin()
+        self.begin()
 
     def hold_seconds(self, held_until: float) -> float:
-        """Return how much longer the server asks to hold back the attempt.
+        """Return how much longer the attempt is held back, if the server asks for that."""
+        return self.retry.begins_at(held_until) - self._clock.monotonic()
 
-        It begins once that is zero.
-        """
-        seconds = self.retry.begins_at(held_until) - self._clock.monotonic()
-        if seconds > 0:
-            return seconds
-        self._begin()
-        return 0.0
-
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Record that the attempt begins now, after a hold."""
         now = self._clock.monotonic()
         self.retry = replace(self.retry, next_attempt_at=max(self.retry.next_attempt_at, now))
 

@@ -1,7 +1,7 @@
 """The transport: each exchange has its own connection and thread, which its caller can give up.
 
 Python cannot interrupt a name lookup, a connect, a handshake or a read. The thread is a daemon.
-Once its exchange was given up, it sends no request any more. It ends when the server sends a piece
+After its exchange is given up, it sends no request. It ends when the server sends a piece
 of the body, is silent or closes, at the latest with the process.
 """
 

@@ -8,8 +8,7 @@ from ..errors import JobFailed, NoPullRequest
 from ..inputs.settings import AgentSettings
 from ..job import Job, Kind
 from ..models import AgentJob
-from .collect import take_over
-from .polling import poll_agent_job
+from .polling import poll, take_over
 from .task import Batch, Task
 
 
@@ -63,7 +62,7 @@ class Agent(Kind):
 
 def wait_until_ended(job: Job, settings: AgentSettings, context: PlatformContext) -> None:
     """Wait for the agent's job, and check how it ended."""
-    reading = poll_agent_job(job, settings.waiting, context)
+    reading = poll(job, settings.waiting, context, context.platform.read_agent_job)
     if reading.status == AgentJob.FAILED:
         raise JobFailed(
             "the agent failed",

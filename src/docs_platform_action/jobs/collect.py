@@ -10,8 +10,7 @@ from ..context import PlatformContext
 from ..inputs.settings import CollectSettings, DeliverySettings, WaitSettings
 from ..job import QUEUE, RUN, Job, Kind
 from ..models import ExportJob, Reading
-from .commit import note_later_commit
-from .polling import poll_export
+from .polling import poll, take_over
 from .task import Batch, Task
 
 
@@ -34,28 +33,21 @@ class Collect(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class SiteWork:
-    """What is asked for an export that exists."""
+    """What is asked for the site of an export."""
 
     waiting: WaitSettings
     delivery: DeliverySettings
 
 
-def take_over(job: Job, _work: object, context: PlatformContext) -> None:
-    """Write the id of a job that exists already, and announce it."""
-    context.outputs.write_job_id(job)
-    context.listener.job_known(job)
-
-
 def wait_until_ended(job: Job, work: SiteWork, context: PlatformContext) -> None:
-    """Wait for the export, and note which commit is live then."""
-    reading = poll_export(job, work.waiting, context)
-    note_later_commit(job, context)
-    if reading.status == ExportJob.FAILED:
-        raise context.platform.export_failure(job, reading)
+    """Wait for the export."""
+    poll(job, work.waiting, context, context.platform.read_export)
 
 
-def check_pages(job: Job, work: SiteWork, _context: PlatformContext) -> None:
-    """Check the number of pages that the API reported, before anything is downloaded."""
+def check_export(job: Job, work: SiteWork, context: PlatformContext) -> None:
+    """Check the ended export as far as the API describes it, before anything is downloaded."""
+    if job.status == ExportJob.FAILED:
+        raise context.platform.export_failure(job)
     check_reported_pages(job.page_count, work.delivery)
 
 
@@ -70,7 +62,7 @@ def deliver(job: Job, work: SiteWork, context: PlatformContext) -> None:
 
 
 COLLECT: Final = Collect()
-STEPS: Final = (take_over, wait_until_ended, check_pages, make_link, deliver)
+STEPS: Final = (take_over, wait_until_ended, check_export, make_link, deliver)
 
 
 def batch(settings: CollectSettings) -> Batch:

@@ -27,36 +27,34 @@ class _NotServed:
     remedy: str
 
 
-def wait_until_deployed(job: Job, timeout_seconds: float, context: PlatformContext) -> None:
+def wait_until_deployed(job: Job, shared: GitHub, context: PlatformContext) -> None:
     """Wait until the commit is live, and record in the job which one is deployed.
 
     Raises `NotDeployed` and `Cancelled`.
     """
-    if context.github is None:
-        return
-    github = copy.copy(context.github)  # another thread may be using it
+    github = copy.copy(shared)  # another thread may be using it
     clock = context.clock
-    deadline = clock.monotonic() + timeout_seconds
+    deadline = clock.monotonic() + github.timeout_seconds
     job.start_phase(DEPLOYMENT, clock.monotonic())
     while True:
-        deployments = github.read(job, deadline=deadline, timeout_seconds=timeout_seconds)
+        deployments = github.read(job, deadline=deadline)
         not_served = _why_not_served(job, github, context, deployments)
         if not_served is None:
             job.end_phase(clock.monotonic())
             return
         if deployments.began_at >= deadline:
-            raise _not_served_error(github, not_served, timeout_seconds)
+            raise _not_served_error(github, not_served)
         clock.sleep(min(READ_SECONDS, deadline - clock.monotonic()))
 
 
-def note_later_commit(job: Job, context: PlatformContext) -> None:
+def note_later_deployment(job: Job, shared: GitHub, context: PlatformContext) -> None:
     """Record in the job which other commit was deployed during the export.
 
     The bundle may contain either one.
     """
-    if context.github is None or job.deployed is None:
+    if job.deployed is None:
         return
-    github = copy.copy(context.github)  # another thread may be using it
+    github = copy.copy(shared)  # another thread may be using it
     live = github.live_now(job)
     if live is None or live.commit == job.deployed.commit:
         return
@@ -160,7 +158,7 @@ def _describe(
 
 
 def _describe_others(github: GitHub, deployments: Deployments) -> str:
-    """Return which deployments there are, if the creator has none."""
+    """Say that the creator has no deployments, and who has."""
     others = []
     for creator, environments in sorted(deployments.others.items()):
         others.append(f"{creator} ({', '.join(sorted(environments))})")
@@ -185,12 +183,8 @@ def _failed_error(own: Deployment, live: Deployment | None) -> NotDeployed:
     )
 
 
-def _not_served_error(
-    github: GitHub,
-    not_served: _NotServed,
-    timeout_seconds: float,
-) -> NotDeployed:
-    after = format_clock(timeout_seconds)
+def _not_served_error(github: GitHub, not_served: _NotServed) -> NotDeployed:
+    after = format_clock(github.timeout_seconds)
     return NotDeployed(
         f"the platform does not serve {github.commit[:7]} after {after}",
         details=(not_served.fact,),

@@ -6,11 +6,11 @@ from typing import Final
 
 from ..context import PlatformContext
 from ..errors import NoRoom
-from ..inputs.settings import CommitSettings, ExportSettings
+from ..inputs.settings import ExportSettings
 from ..job import STARTED, Job
 from ..text import format_clock
-from .collect import Collect, SiteWork, check_pages, deliver, make_link, wait_until_ended
-from .commit import wait_until_deployed
+from .collect import Collect, SiteWork, check_export, deliver, make_link, wait_until_ended
+from .commit import note_later_deployment, wait_until_deployed
 from .task import Batch, Task
 
 
@@ -75,23 +75,22 @@ class ExportWork(SiteWork):
     """
 
     start_options: Mapping[str, object]
-    commit: CommitSettings | None
     first: Job
     is_only_one: bool
 
 
 def wait_for_commit(job: Job, work: ExportWork, context: PlatformContext) -> None:
-    """Wait until the platform serves the commit, unless the first job has just done so."""
-    if work.commit is None:
+    """Wait until the platform serves the commit, unless the wait of the first job still counts."""
+    if context.github is None:
         return
     may_be_outdated = job.room is not None or context.room.has_been_limited
     job.deployed = None if may_be_outdated else work.first.deployed
     if job.deployed is None:
-        wait_until_deployed(job, work.commit.commit_timeout_seconds, context)
+        wait_until_deployed(job, context.github, context)
 
 
 def start(job: Job, work: ExportWork, context: PlatformContext) -> None:
-    """Start the export, and announce it once its id is written: a log may block.
+    """Start the export, write its id, and only then announce it, because the log may block.
 
     Also raises `NoRoom` and `StartHeld`.
     """
@@ -102,13 +101,27 @@ def start(job: Job, work: ExportWork, context: PlatformContext) -> None:
     context.listener.job_known(job)
 
 
+def note_later_commit(job: Job, _work: ExportWork, context: PlatformContext) -> None:
+    """Note which other commit was deployed during the export."""
+    if context.github is not None:
+        note_later_deployment(job, context.github, context)
+
+
 def leave(job: Job, _work: ExportWork, context: PlatformContext) -> None:
     """Leave the job to a later run."""
     context.listener.noted(job, "Not waiting for the job, because `wait` is `false`.")
 
 
 EXPORT: Final = Export()
-STEPS: Final = (wait_for_commit, start, wait_until_ended, check_pages, make_link, deliver)
+STEPS: Final = (
+    wait_for_commit,
+    start,
+    wait_until_ended,
+    note_later_commit,
+    check_export,
+    make_link,
+    deliver,
+)
 STEPS_WITHOUT_WAIT: Final = (wait_for_commit, start, leave)
 
 
@@ -130,7 +143,6 @@ def batch(settings: ExportSettings) -> Batch:
             waiting=settings.waiting,
             delivery=site.delivery,
             start_options=settings.start_options,
-            commit=settings.commit,
             first=jobs[0],
             is_only_one=len(jobs) == 1,
         )

@@ -7,43 +7,29 @@ from ..context import PlatformContext
 from ..errors import TimedOut, Unavailable
 from ..inputs.settings import WaitSettings
 from ..job import Job
-from ..models import AgentJob, ExportJob, Reading
+from ..models import ExportJob, Reading
 from ..text import format_clock, pluralize
 from .schedule import Schedule
 
 ReadingT = TypeVar("ReadingT", bound=Reading)
 
 
-def poll_export(job: Job, settings: WaitSettings, context: PlatformContext) -> ExportJob:
-    """Read an export until it has ended or its time is up, and return the last reading.
-
-    Raises `ActionError`; what was read before is in the job.
-    """
-
-    def read(deadline: float) -> ExportJob:
-        return context.platform.read_export(job, deadline=deadline)
-
-    return _poll(job, settings, context, read)
+def take_over(job: Job, _work: object, context: PlatformContext) -> None:
+    """Write the id of a job that exists already, and announce it: a step."""
+    context.outputs.write_job_id(job)
+    context.listener.job_known(job)
 
 
-def poll_agent_job(job: Job, settings: WaitSettings, context: PlatformContext) -> AgentJob:
-    """Read an agent job until it has ended or its time is up, and return the last reading.
-
-    Raises `ActionError`; what was read before is in the job.
-    """
-
-    def read(deadline: float) -> AgentJob:
-        return context.platform.read_agent_job(job, deadline=deadline)
-
-    return _poll(job, settings, context, read)
-
-
-def _poll(
+def poll(
     job: Job,
     settings: WaitSettings,
     context: PlatformContext,
-    read: Callable[[float], ReadingT],
+    read: Callable[[Job, float], ReadingT],
 ) -> ReadingT:
+    """Read a job until it has ended or its time is up, and return the last reading.
+
+    `read` gets the deadline. Raises `ActionError`; what was read before is in the job.
+    """
     clock = context.clock
     began = clock.monotonic()
     deadline = began + settings.timeout_seconds
@@ -54,7 +40,7 @@ def _poll(
         clock.sleep(min(pause, deadline - clock.monotonic()))
         is_last = clock.monotonic() >= deadline
         try:
-            reading = read(deadline)
+            reading = read(job, deadline)
         except Unavailable as error:
             if clock.monotonic() < deadline:
                 raise

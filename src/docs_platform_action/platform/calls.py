@@ -84,7 +84,7 @@ class ExportForm(Protocol):
     cause_if_other_form: str  # a sentence without its full stop: the platform has the other form
     remedy_if_other_form: str  # what to do then
     not_enabled: Sequence[str]  # clauses: why a 403 to a start may be about the site
-    is_refusal_about_all_sites: bool  # whether a 401 or 403 to a start counts as that
+    is_refusal_about_all_sites: bool  # whether a 401 or 403 to a start concerns every site
     unknown_site: Advice  # 404 to a start
     job_names: str  # what a reading names
     unknown_job: Advice  # 404 to a reading, before any other response

@@ -28,7 +28,7 @@ LINK_SECONDS: Final = 30.0  # how long the link of a completed job may be missin
 class Platform:
     """The operations of one platform, for all jobs of a run.
 
-    A `deadline` is on the clock's `monotonic`. Every method raises what `Sender.send` does.
+    A `deadline` is on the clock's `monotonic`. Every operation raises what `Sender.send` does.
     """
 
     def __init__(self, sender: Sender) -> None:
@@ -37,10 +37,6 @@ class Platform:
         self._sender = sender
         self._clock = sender.clock
         self._started_jobs: dict[str, Job] = {}  # by the platform's id
-
-    def quote(self, reason: str | None) -> tuple[str, ...]:
-        """Return the reason that the platform gave as a sentence, or nothing if it gave none."""
-        return quote(self._sender.host, reason)
 
     def announce(self, answered: Unannounced[None]) -> None:
         """Announce the answer to a start."""
@@ -84,7 +80,7 @@ class Platform:
             )
         job.record_start(job_id, status, self._clock.monotonic())
 
-    def read_export(self, job: Job, *, deadline: float) -> ExportJob:
+    def read_export(self, job: Job, deadline: float) -> ExportJob:
         """Return the status of an export job."""
         form = form_of(job)
         call = Call(
@@ -116,13 +112,13 @@ class Platform:
         was_noted = False
         while True:
             now = self._clock.monotonic()
-            reading = self.read_export(job, deadline=math.inf)
+            reading = self.read_export(job, math.inf)
             if reading.has_ended:
                 job.record(reading)
             if reading.link is not None:
                 return reading.link
             if reading.status == ExportJob.FAILED:
-                raise self.export_failure(job, reading)
+                raise self.export_failure(job)
             if now >= give_up_at:
                 raise BadResponse(
                     "the completed export has no bundle link",
@@ -138,16 +134,17 @@ class Platform:
                 )
             self._clock.sleep(min(next(pauses), give_up_at - now))
 
-    def export_failure(self, job: Job, reading: ExportJob) -> JobFailed:
+    def export_failure(self, job: Job) -> JobFailed:
         """Return the failure of an export whose status is `failed`."""
+        reason = job.reading.error if job.reading is not None else None
         return JobFailed(
             "the export failed on the platform",
-            details=self.quote(reading.error) or ("The API gave no reason.",),
+            details=quote(self._sender.host, reason) or ("The API gave no reason.",),
             remedy=f"Check job {job.job_id} in the dashboard, fix the site, and run the workflow "
             "again.",
         )
 
-    def read_agent_job(self, job: Job, *, deadline: float) -> AgentJob:
+    def read_agent_job(self, job: Job, deadline: float) -> AgentJob:
         """Return the status of an agent job."""
         path = f"/v2/agent/{path_segment(job.project_id)}/job/{path_segment(job.job_id)}"
         call = Call(

@@ -59,21 +59,21 @@ class Sender:
         self.host = urlsplit(self.base_url).netloc
         self._headers = {"Authorization": f"Bearer {self.key}", "Accept": "application/json"}
         self._pacer = Pacer(self.clock)
-        self._is_host_known = False  # as far as errors say, its name exists
+        self._is_host_known = False  # its name exists, as far as errors say
         self._has_answered = False  # with a successful response
 
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is tried again for up to `outage-tolerance`.
 
         Raises the `ActionError` that the response stands for, and `Unavailable` if errors last
-        until the call's deadline.
+        for that long, or until the call's deadline.
         """
         answered = self.send_unannounced(call)
         self.announce(answered)
         return answered.result
 
     def send_unannounced(self, call: Call[T]) -> Unannounced[T]:
-        """Send a call until it succeeds. All is announced but the end of the last request.
+        """Send a call until it succeeds, and announce all but the end of the last request.
 
         Also raises `NoRoom` and `StartHeld` for a start.
         """
@@ -124,6 +124,7 @@ class Sender:
             # another job's start may be held back meanwhile, and this one with it
             self.clock.sleep(min(seconds, RECHECK_SECONDS))
             seconds = attempts.hold_seconds(self._pacer.starts_held_until)
+        attempts.begin()
 
     def _begin_start(self, job: Job) -> None:
         while not self.room.begin(job):
@@ -151,15 +152,14 @@ class Sender:
         try:
             result = result_of(answer, self.clock.monotonic())
         except (ActionError, NoRoom, TransientError) as error:
-            if answer.is_unprocessed:
-                call.job.start_attempt = None
+            if call.is_start and answer.is_unprocessed:
+                call.job.start_attempt = None  # that of an accepted start is cleared with its id
             self._announce_request(call, str(response.status), milliseconds, response.request_id)
             error.request_id = response.request_id
-            # a refusal in JSON is the API's own, as good as a success
+            # a refusal in JSON shows that this is the API
             if isinstance(error, NoRoom) and isinstance(response.body, dict):
                 self._has_answered = True
             raise
-        call.job.start_attempt = None
         self._has_answered = True
         return Unannounced(
             result=result,

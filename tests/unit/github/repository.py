@@ -45,6 +45,7 @@ class Repository:
         self.reader = GitHub(
             self.client,
             commit=COMMIT,
+            timeout_seconds=25.0,
             creator=creator,
             environment=environment,
             repository_url="https://github.example.com/demo/docs",
@@ -59,7 +60,7 @@ class Repository:
         """Read the deployments. Without a timeout, there is one attempt."""
         self.asked.clear()
         deadline = self.clock.monotonic() + timeout_seconds
-        return self.reader.read(self.job, deadline=deadline, timeout_seconds=timeout_seconds)
+        return self.reader.read(self.job, deadline=deadline)
 
     @property
     def live(self) -> str | None:

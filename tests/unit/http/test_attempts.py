@@ -280,7 +280,7 @@ class TestWaits:
     def test_an_attempt_that_was_held_begins_afterwards(self) -> None:
         operation = Operation()
         operation.clock.advance(7)
-        operation.attempts.hold_seconds(operation.clock.monotonic())
+        operation.attempts.begin()
 
         # the longest hold counts from the attempt's beginning
         assert operation.attempts.hold_seconds(operation.clock.monotonic() + 99) == 20

@@ -48,7 +48,7 @@ class Run:
     def write_job_id(self, job: Job) -> None:
         self.events.seen.append(("write_job_id", job))
 
-    def read_agent_job(self, job: Job, *, deadline: float) -> AgentJob:
+    def read_agent_job(self, job: Job, deadline: float) -> AgentJob:
         self.events.seen.append(("read", job, deadline))
         return self.reading
 

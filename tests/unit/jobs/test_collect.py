@@ -57,7 +57,7 @@ class Run:
     def write_job_id(self, job: Job) -> None:
         self.events.seen.append(("write_job_id", job))
 
-    def read_export(self, job: Job, *, deadline: float) -> ExportJob:
+    def read_export(self, job: Job, deadline: float) -> ExportJob:
         self.events.seen.append(("read", job, deadline))
         return self.reading
 
@@ -65,8 +65,9 @@ class Run:
         self.events.seen.append(("make_link", job))
         return BundleLink(url="https://s.example.com/b")
 
-    def export_failure(self, _job: Job, reading: ExportJob) -> JobFailed:
-        return JobFailed(f"failed with {reading.error}")
+    def export_failure(self, job: Job) -> JobFailed:
+        assert job.reading is self.reading
+        return JobFailed(f"failed with {self.reading.error}")
 
 
 def test_a_job_is_known_before_it_is_read_and_delivered() -> None:

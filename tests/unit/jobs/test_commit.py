@@ -9,7 +9,7 @@ import pytest
 from docs_platform_action.errors import Cancelled, NotDeployed
 from docs_platform_action.github.deployments import Deployments
 from docs_platform_action.job import DEPLOYMENT, Job
-from docs_platform_action.jobs.commit import note_later_commit, wait_until_deployed
+from docs_platform_action.jobs.commit import note_later_deployment, wait_until_deployed
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import Deployment
 from tests.unit.fakes import RecordedEvents, context
@@ -41,6 +41,7 @@ class GitHub:
     commit = COMMIT
     creator = "docs-platform[bot]"
     page = PAGE
+    timeout_seconds = 25.0
 
     def __init__(
         self,
@@ -50,15 +51,15 @@ class GitHub:
         others: Mapping[str, set[str]] | None = None,
     ) -> None:
         self.environment = environment
-        self.reads: list[tuple[float, float]] = []  # deadlines and timeouts, also of copies
+        self.reads: list[float] = []  # the deadlines, also of copies
         self.is_used = False
         self._clock = clock
         self._deployments = [*deployments]
         self._others = others or {}
 
-    def read(self, _job: Job, *, deadline: float, timeout_seconds: float) -> Deployments:
+    def read(self, _job: Job, *, deadline: float) -> Deployments:
         self.is_used = True
-        self.reads.append((deadline, timeout_seconds))
+        self.reads.append(deadline)
         return self._found()
 
     def live_now(self, _job: Job) -> Deployment | None:
@@ -82,11 +83,11 @@ class Run:
         self.clock = VirtualClock()
         self.events = RecordedEvents()
         self.job = Job(kind=Export(), domain="docs.example.com")
-        self.github = GitHub(self.clock, *deployments, **options)
-        self.parts = context(self.clock, self.events, github=self.github)
+        self.github: Any = GitHub(self.clock, *deployments, **options)
+        self.parts = context(self.clock, self.events)
 
     def wait(self) -> None:
-        wait_until_deployed(self.job, 25.0, self.parts)
+        wait_until_deployed(self.job, self.github, self.parts)
 
     def failure(self) -> NotDeployed:
         with pytest.raises(NotDeployed) as caught:
@@ -166,7 +167,7 @@ def test_until_the_time_is_up_any_other_one_is_waited_for(
 
     assert run.clock.elapsed == 25
     # at 0, 10, 20 and 25 s, and each read gives up at the same time
-    assert run.github.reads == [(BEGINNING + 25, 25.0)] * 4
+    assert run.github.reads == [BEGINNING + 25] * 4
     assert cause in failure.cause
 
 
@@ -201,7 +202,7 @@ def test_only_another_commit_at_the_end_is_recorded(live: str, is_later: bool) -
     run = Run(found)
     run.job.deployed = deployment(COMMIT, "success")
 
-    note_later_commit(run.job, run.parts)
+    note_later_deployment(run.job, run.github, run.parts)
 
     assert run.job.deployed_later == (found if is_later else None)
     assert len(run.events.of("noted")) == int(is_later)
@@ -214,21 +215,18 @@ def test_without_a_live_deployment_at_the_end_nothing_is_recorded(
     run = Run(*deployments)
     run.job.deployed = deployment(COMMIT, "success")
 
-    note_later_commit(run.job, run.parts)
+    note_later_deployment(run.job, run.github, run.parts)
 
     assert run.job.deployed_later is None
     assert run.events.of("noted") == []
 
 
-def test_a_run_without_a_commit_waits_for_none_and_notes_none() -> None:
-    run = Run()
-    parts = context(run.clock, run.events)
+def test_without_a_deployment_at_the_start_none_is_looked_for_at_the_end() -> None:
+    run = Run(deployment(COMMIT, "success"))
 
-    wait_until_deployed(run.job, 25.0, parts)
-    note_later_commit(run.job, parts)
+    note_later_deployment(run.job, run.github, run.parts)
 
-    assert run.clock.elapsed == 0
-    assert run.job.phases == []
+    assert run.job.deployed_later is None
     assert run.events.seen == []
 
 
@@ -236,7 +234,7 @@ def test_each_wait_has_a_reader_of_its_own() -> None:
     run = Run(deployment(COMMIT, "success"))
 
     run.wait()
-    note_later_commit(run.job, run.parts)
+    note_later_deployment(run.job, run.github, run.parts)
 
     assert not run.github.is_used
 

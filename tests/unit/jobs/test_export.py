@@ -112,7 +112,7 @@ class Run:
         if self.write_error is not None:
             raise self.write_error
 
-    def read_export(self, job: Job, *, deadline: float) -> ExportJob:
+    def read_export(self, job: Job, deadline: float) -> ExportJob:
         self._happen("read", job)
         assert deadline > self.clock.monotonic()
         return ExportJob(status="completed")
@@ -203,10 +203,10 @@ def test_the_link_of_a_single_site_is_not_renewed_again_at_the_end() -> None:
 def test_the_first_jobs_wait_for_the_commit_counts_unless_it_may_be_outdated(
     monkeypatch: pytest.MonkeyPatch, has_waited: bool, is_limited: bool, waits: bool
 ) -> None:
-    waited: list[tuple[Job, float]] = []
+    waited: list[tuple[Job, object]] = []
 
-    def wait(job: Job, timeout_seconds: float, _context: object) -> None:
-        waited.append((job, timeout_seconds))
+    def wait(job: Job, github: object, _context: object) -> None:
+        waited.append((job, github))
 
     monkeypatch.setattr(export, "wait_until_deployed", wait)
     first, second = export.batch(replace(SEVERAL, commit=COMMIT)).tasks
@@ -217,17 +217,21 @@ def test_the_first_jobs_wait_for_the_commit_counts_unless_it_may_be_outdated(
     room = Room(clock, start_timeout_seconds=60.0)
     room.has_been_limited = is_limited
 
-    export.wait_for_commit(second.job, second.settings, context(clock, RecordedEvents(), room=room))
+    parts = context(clock, RecordedEvents(), room=room, github="GitHub")
 
-    assert waited == ([(second.job, 300.0)] if waits else [])
+    export.wait_for_commit(second.job, second.settings, parts)
+
+    assert waited == ([(second.job, "GitHub")] if waits else [])
     assert second.job.deployed == (None if waits else DEPLOYED)
 
 
-def test_without_a_commit_none_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "wait_until_deployed", None)  # it would fail
-    (task,) = export.batch(SETTINGS).tasks
-    work: ExportWork = task.settings
+def test_without_a_commit_none_is_waited_for_and_none_noted() -> None:
+    run = Run(SETTINGS)
+    job = run.task.job
+    work: ExportWork = run.task.settings
 
-    export.wait_for_commit(task.job, work, context(VirtualClock(), RecordedEvents()))
+    export.wait_for_commit(job, work, run.parts)
+    export.note_later_commit(job, work, run.parts)
 
-    assert task.job.deployed is None
+    assert job.phases == []
+    assert run.happened == []

@@ -8,7 +8,7 @@ from docs_platform_action.errors import NotFound, TimedOut, Unavailable
 from docs_platform_action.inputs.settings import WaitSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import Export
-from docs_platform_action.jobs.polling import poll_export
+from docs_platform_action.jobs.polling import poll
 from docs_platform_action.models import ExportJob
 from tests.unit.fakes import RecordedEvents, context
 from tests.virtual_time import BEGINNING, VirtualClock
@@ -43,7 +43,7 @@ class Platform:
         self.read_at: list[float] = []
         self.job = Job(kind=Export(), domain="docs.example.com", job_id="se_1")
 
-    def read_export(self, _job: Job, *, deadline: float) -> ExportJob:
+    def read_export(self, _job: Job, deadline: float) -> ExportJob:
         assert deadline == BEGINNING + 10
         self.read_at.append(self._clock.elapsed)
         self._clock.advance(self._read_seconds)
@@ -56,7 +56,8 @@ class Platform:
         return ExportJob(status=current, progress=progress)
 
     def poll(self) -> Job:
-        poll_export(self.job, SETTINGS, context(self._clock, self.events, platform=self))
+        parts = context(self._clock, self.events, platform=self)
+        poll(self.job, SETTINGS, parts, self.read_export)
         return self.job
 
 

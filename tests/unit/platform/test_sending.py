@@ -19,7 +19,7 @@ from docs_platform_action.job import Job
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.platform.sending import UNKNOWN_HOST_SECONDS
 from tests.keys import ADMIN_KEY
-from tests.unit.platform.talk import READ, START, Talk, export_job, job_for
+from tests.unit.platform.talk import DOMAIN, READ, START, Talk, export_job, job_for
 from tests.virtual_platform import Trouble
 
 DOWN: Final = Fault(status=503)
@@ -257,26 +257,21 @@ class TestUnconfirmedStarts:
         assert seen
         assert not any(seen)
 
-    def test_the_id_is_recorded_before_the_attempt_is_cleared(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        seen: list[tuple[str | None, bool]] = []
-        job = export_job()
-        talk = Talk(job=job)
-        record = job.record_start
+    def test_the_id_is_recorded_before_the_attempt_is_cleared(self) -> None:
+        ids_when_cleared: list[str | None] = []
 
-        def record_and_look(*known: Any) -> None:
-            record(*known)
-            seen.append((job.job_id, job.is_start_unconfirmed))
+        class WatchedJob(Job):
+            def __setattr__(self, name: str, value: object) -> None:
+                if name == "start_attempt" and value is None and self.__dict__.get(name):
+                    ids_when_cleared.append(self.job_id)
+                super().__setattr__(name, value)
 
-        monkeypatch.setattr(job, "record_start", record_and_look)
+        talk = Talk(job=WatchedJob(kind=Export(), domain=DOMAIN))
 
         talk.call(START)
 
-        ((job_id, is_unconfirmed),) = seen
-        assert job_id
-        assert is_unconfirmed
-        assert not job.is_start_unconfirmed
+        assert ids_when_cleared == [talk.job.job_id]
+        assert talk.job.job_id
 
     @pytest.mark.parametrize(
         ("trouble", "is_unconfirmed"),
