@@ -166,7 +166,7 @@ def test_any_json_gives_valid_objects_or_none(body: Body) -> None:
 @example(f'{{"{ADMIN_KEY}": 1, "status": "{ADMIN_KEY}"}}'.encode())
 def test_any_bytes_give_an_object_or_nothing(content: bytes) -> None:
     client = http_client(FakeTransport(Answer(body=content)))
-    exchange = client.exchange(Request(method="GET", url=BASE_URL), Timeouts(), headers={})
+    exchange = client.new_exchange(Request(method="GET", url=BASE_URL), Timeouts(), headers={})
     if len(content) > MAX_RESPONSE_BYTES:
         with pytest.raises(NetworkError):
             request_json(client, exchange)

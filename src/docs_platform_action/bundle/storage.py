@@ -87,7 +87,7 @@ def request_bundle(
     for _ in range(MAX_REDIRECTS + 1):
         request = Request(method="GET", url=url)
         try:
-            exchange = context.client.exchange(request, timeouts, headers=headers)
+            exchange = context.client.new_exchange(request, timeouts, headers=headers)
             with context.client.send(exchange) as response:
                 if response.status not in REDIRECT_STATI:
                     yield response, address_of(url)

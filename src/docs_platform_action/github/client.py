@@ -83,7 +83,7 @@ class GitHubClient:
         timeouts = Timeouts().within(max(deadline - began, LAST_ATTEMPT_SECONDS))
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
         try:
-            exchange = self.client.exchange(
+            exchange = self.client.new_exchange(
                 request, timeouts, headers=headers, base_url=self.api_url
             )
             response = request_json(self.client, exchange)

@@ -44,7 +44,7 @@ class HttpClient:
     proxies_for: Callable[[str], Mapping[str, str]]
     redactor: Redactor
 
-    def exchange(
+    def new_exchange(
         self,
         request: Request,
         timeouts: Timeouts,

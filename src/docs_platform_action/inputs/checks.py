@@ -63,7 +63,7 @@ def check_needs(values: InputValues, mistakes: Mistakes) -> None:
     if not values.delivers:
         return
     for row in INPUTS:
-        value = values.value(row)  # `False` is as good as none
+        value = values.value(row)  # `False` counts as unset
         if row.needs and value and not values.is_set(row.needs):
             advice = f"set both, or remove `{row.name}`"
             mistakes.add(row.name, f"has no effect without `{row.needs}`; {advice}")

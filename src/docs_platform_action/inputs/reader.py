@@ -127,7 +127,7 @@ class Reader:
         is_first = self._values.value(table.FIRST_PUBLICATION) or False
         load = partial(load_manifest, roots=roots, is_first=is_first)
         published = self._use_path(table.COMPARE_WITH, sites, load)
-        # the input is for all sites: it is of use while one of them has no manifest, so no digests
+        # the input is for all sites: it is needed while one of them has no manifest, so no digests
         is_each_published = published is not None and all(published)
         if is_first and is_each_published:
             fact = "is `true`, but the manifest of `compare-with` exists"

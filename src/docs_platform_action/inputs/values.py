@@ -80,7 +80,7 @@ class InputValues:
         return None
 
     def _error_without_text(self, row: Input[object]) -> str | None:
-        # until now, an input without a text has a mistake only if a misspelled name stands for it
+        # at this point, an empty input has a mistake only if its name was misspelled
         is_misspelled = row.name in self._mistakes.names
         has_alternative = bool(row.unless) and self.is_set(row.unless)
         is_required = self.mode in row.required_in

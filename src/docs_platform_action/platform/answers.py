@@ -44,8 +44,8 @@ def result_of(answer: Answer[T], now: float) -> T:
         raise _no_room(answer)
     if not is_temporary:
         raise final_error(answer)
-    # a 404 may pass, as some servers of the platform may not know the job yet, unless a version
-    # at the end of `base-url` shows that the address is wrong
+    # a 404 may be temporary, as some servers of the platform do not know a new job yet, but not
+    # if a version at the end of `base-url` shows that the address is wrong
     if answer.extra_version is not None and is_other_server(answer):
         raise final_error(answer)
     raise _temporary_error(answer, retry_until)

@@ -108,7 +108,7 @@ class Room:
     def end_outlasted(self, job: Job, refusal: NoRoom) -> RoomWait | None:
         """Return the wait of a job, if a limit that holds it back has outlasted its time.
 
-        Then the last attempt of another job counts as its own, and the wait is over.
+        In that case the last attempt of another job also ends this wait.
         """
         with self._lock:
             now = self._clock.monotonic()
@@ -161,7 +161,7 @@ class Room:
 
 
 def pause_seconds(refusals: int, asked_seconds: float) -> float:
-    """Return the pause after so many refusals.
+    """Return the pause after this number of refusals.
 
     Usual pauses double. A pause that the platform asks for replaces the first one; after further
     refusals, the longer of both counts.

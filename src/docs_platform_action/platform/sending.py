@@ -173,7 +173,7 @@ class Sender:
     def _request(self, call: Call[T], attempts: Attempts, began: float) -> JsonResponse:
         timeouts = call.timeouts.within(attempts.time_limit_seconds)
         try:
-            exchange = self.client.exchange(
+            exchange = self.client.new_exchange(
                 call.request, timeouts, headers=self._headers, base_url=self.base_url
             )
             if call.is_start:

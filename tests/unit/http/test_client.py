@@ -34,7 +34,9 @@ def sent(url: str, base_url: str = "") -> Sent:
 
 def exchange_of(client: HttpClient, url: str, base_url: str = "") -> Exchange:
     request = Request(method="GET", url=url)
-    return client.exchange(request, Timeouts(), headers={"Range": "bytes=5-"}, base_url=base_url)
+    return client.new_exchange(
+        request, Timeouts(), headers={"Range": "bytes=5-"}, base_url=base_url
+    )
 
 
 def read(

@@ -21,7 +21,7 @@ def response_of(answer: Answer, *, key: str = ADMIN_KEY) -> JsonResponse:
     """Return the response to a request that is sent for this key."""
     client = http_client(FakeTransport(answer), secrets=[key])
     request = Request(method="GET", url=f"{BASE_URL}/v1/x")
-    return request_json(client, client.exchange(request, Timeouts(), headers={}))
+    return request_json(client, client.new_exchange(request, Timeouts(), headers={}))
 
 
 def test_a_response_has_its_parts() -> None:
@@ -134,7 +134,7 @@ def test_the_signature_of_a_link_is_hidden_from_then_on() -> None:
     client = http_client(FakeTransport(Answer(body=json.dumps({"bundleUrl": link}).encode())))
     request = Request(method="GET", url=BASE_URL)
 
-    found = request_json(client, client.exchange(request, Timeouts(), headers={}))
+    found = request_json(client, client.new_exchange(request, Timeouts(), headers={}))
 
     assert found.body == {"bundleUrl": link}
     assert client.redactor.hide("0123456789") == "…"

@@ -65,7 +65,7 @@ def fetch(
     proxies = {"https": proxy} if proxy is not None else {}
     client = http_client(transport, clock=clock, proxies=proxies)
     request = Request(method="GET", url=f"{scheme}://{HOST}{TARGET}")
-    exchange = client.exchange(request, Timeouts().within(seconds), headers={})
+    exchange = client.new_exchange(request, Timeouts().within(seconds), headers={})
     with client.send(exchange) as response:
         return b"".join(response.pieces)
 
@@ -117,7 +117,7 @@ def test_only_the_wait_for_the_server_uses_up_the_time(monkeypatch: pytest.Monke
     monkeypatch.setattr(clock, "wait_for", lambda *_: clock.advance(20))
     client = http_client(FakeTransport(), clock=clock)
     request = Request(method="GET", url=BASE_URL)
-    exchange = client.exchange(request, Timeouts(), headers={})
+    exchange = client.new_exchange(request, Timeouts(), headers={})
     with client.send(exchange):
         pass
 

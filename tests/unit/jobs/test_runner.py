@@ -23,6 +23,7 @@ from docs_platform_action.errors import (
     Unauthorized,
     UnknownHost,
 )
+from docs_platform_action.events import Listener
 from docs_platform_action.inputs.settings import DeliverySettings
 from docs_platform_action.job import BUNDLE, DOWNLOAD, QUEUE, UNPACK, Job
 from docs_platform_action.jobs import runner as module
@@ -113,6 +114,8 @@ class Run:
         return BundleLink(url=name, expires=expires)
 
     def __getattr__(self, event: str) -> Callable[..., str]:
+        if event not in vars(Listener):
+            raise AttributeError(event)
         return lambda job, *_: self._happen(event, job)
 
     def _happen(self, what: str, job: Job) -> str:
