@@ -27,13 +27,15 @@ class Deployments:
     """What is known of the deployments by one account, the newest first.
 
     `began_at`, on the clock's `monotonic`, is when they began to be read. `others` says who has
-    deployed lately to which environments, if the account has no deployments.
+    deployed lately to which environments, if the account has no deployments. `outage_seconds` is
+    how long an outage lasted that ended with them.
     """
 
     found: Sequence[Deployment]
     began_at: float
     is_commit_live: bool = False
     others: Mapping[str, set[str]] = field(default_factory=dict)
+    outage_seconds: float | None = None
 
     @property
     def live(self) -> Deployment | None:
@@ -102,7 +104,7 @@ class GitHub:
         """Return the deployments, and whether the live one contains the commit.
 
         What fails with a temporary error is read again until the deadline, at the end of
-        `timeout_seconds`. Raises `NotDeployed`.
+        `timeout_seconds`. The end of an outage is not announced yet. Raises `NotDeployed`.
         """
         attempts = Attempts(self._clock, deadline=deadline)
         for _ in attempts:
@@ -112,8 +114,7 @@ class GitHub:
                 pause = attempts.failed(error, pause_seconds=READ_SECONDS)
                 self._announce_outage(job, error, pause)
             else:
-                self._announce_recovery(job, attempts)
-                return deployments
+                return replace(deployments, outage_seconds=self._outage_seconds(attempts))
         raise _unreadable_error(attempts.error, self.timeout_seconds) from attempts.error
 
     def live_now(self, job: Job) -> Deployment | None:
@@ -163,10 +164,10 @@ class GitHub:
                 pause_seconds=pause.seconds,
             )
 
-    def _announce_recovery(self, job: Job, attempts: Attempts) -> None:
-        if attempts.is_in_outage:
-            after_seconds = self._clock.monotonic() - attempts.retry.failing_since
-            self._listener.recovered(job, GITHUB, after_seconds=after_seconds)
+    def _outage_seconds(self, attempts: Attempts) -> float | None:
+        if not attempts.is_in_outage:
+            return None
+        return self._clock.monotonic() - attempts.retry.failing_since
 
     def _contains_commit(self, job: Job, deployment: Deployment, deadline: float) -> bool:
         """Return whether a deployment's commit is the wanted one, or was made after it."""

@@ -52,7 +52,11 @@ class HttpClient:
         headers: Mapping[str, str],
         base_url: str = "",
     ) -> Exchange:
-        """Return an attempt to send a request. Raises `UnusableServerError` for a bad proxy."""
+        """Return an attempt to send a request.
+
+        Raises `Cancelled`, and `UnusableServerError` for a proxy that cannot be used.
+        """
+        self.clock.cancellation.check()
         url = base_url + request.url
         proxy = self._proxy_for(url)
         host = netloc_of(url)
@@ -72,7 +76,6 @@ class HttpClient:
     @contextlib.contextmanager
     def send(self, exchange: Exchange) -> Iterator["Response"]:
         """Yield the response once its headers are there. Raises what `Transport.send` does."""
-        self.clock.cancellation.check()
         try:
             status, response_headers, pieces = self.transport.send(exchange)
             yield Response(exchange, status, response_headers, pieces)

@@ -11,7 +11,7 @@ from ..context import PlatformContext
 from ..errors import NotDeployed
 from ..github.deployments import READ_SECONDS, Deployments, GitHub
 from ..job import DEPLOYMENT, Job
-from ..models import Deployment
+from ..models import GITHUB, Deployment
 from ..text import format_clock
 
 _PATHS: Final = "limit the workflow to the documentation's files with `paths:`"
@@ -39,6 +39,8 @@ def wait_until_deployed(job: Job, shared: GitHub, context: PlatformContext) -> N
     while True:
         deployments = github.read(job, deadline=deadline)
         not_served = _why_not_served(job, github, context, deployments)
+        if deployments.outage_seconds is not None:
+            context.listener.recovered(job, GITHUB, after_seconds=deployments.outage_seconds)
         if not_served is None:
             job.end_phase(clock.monotonic())
             return

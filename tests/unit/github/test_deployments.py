@@ -254,18 +254,17 @@ class TestAttempts:
         assert (server, message) == ("GitHub", "GitHub returned 502 (bad gateway)")
         assert budget_seconds == pytest.approx(25, abs=0.2)
         assert pause_seconds == READ_SECONDS
-        ((server, after_seconds),) = repository.events.of("recovered")
-        assert server == "GitHub"
+        after_seconds = found.outage_seconds
         # since the first error: two pauses, and the three requests after it, of 0.1 s each
         assert after_seconds == pytest.approx(20.3, abs=0.01)
 
     def test_a_read_without_an_error_announces_none(self) -> None:
         repository = Repository()
 
-        repository.read(timeout_seconds=25)
+        found = repository.read(timeout_seconds=25)
 
         assert repository.events.of("retrying") == []
-        assert repository.events.of("recovered") == []
+        assert found.outage_seconds is None
 
     @pytest.mark.parametrize("operation", ["list_deployments", "read_deployment"])
     def test_all_is_read_again_after_an_error(self, operation: Operation) -> None:
@@ -312,7 +311,6 @@ class TestAttempts:
         assert last_error == "Last error: GitHub returned 502 (bad gateway)."
         assert "no server" in said
         assert (caught.value.cause, caught.value.remedy) == (ADVICE["cause"], ADVICE["remedy"])
-        assert repository.events.of("recovered") == []
 
     def test_a_cancelled_run_reads_nothing_again(self) -> None:
         repository = Repository()

@@ -1,5 +1,6 @@
 """The wait for a commit: which deployments end it, and what is said of them."""
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -49,6 +50,7 @@ class GitHub:
         *deployments: Deployment,
         environment: str | None = None,
         others: Mapping[str, set[str]] | None = None,
+        outage_seconds: float | None = None,
     ) -> None:
         self.environment = environment
         self.reads: list[float] = []  # the deadlines, also of copies
@@ -56,6 +58,7 @@ class GitHub:
         self._clock = clock
         self._deployments = [*deployments]
         self._others = others or {}
+        self._outage_seconds = outage_seconds
 
     def read(self, _job: Job, *, deadline: float) -> Deployments:
         self.is_used = True
@@ -71,6 +74,7 @@ class GitHub:
             found=self._deployments,
             began_at=self._clock.monotonic(),
             others=self._others,
+            outage_seconds=self._outage_seconds,
         )
         live = found.live
         return replace(found, is_commit_live=live is not None and live.commit in {COMMIT, NEWER})
@@ -194,6 +198,23 @@ def test_without_deployments_it_is_said_whose_were_looked_for_and_which_there_ar
 
     assert ("in the environment production" in fact) == (environment is not None)
     assert ("octocat (docs, github-pages)" in fact) == bool(others)
+
+
+@pytest.mark.parametrize(
+    ("state", "events"),
+    [("success", ["noted", "recovered"]), ("failure", [])],
+    ids=["a state", "the end of the wait"],
+)
+def test_the_end_of_an_outage_is_announced_after_what_was_read(
+    state: str, events: list[str]
+) -> None:
+    run = Run(deployment(COMMIT, state), outage_seconds=12.0)
+
+    with contextlib.suppress(NotDeployed):
+        run.wait()
+
+    assert run.events.names == events
+    assert run.events.of("recovered") == [("GitHub", 12.0)] * events.count("recovered")
 
 
 @pytest.mark.parametrize(("live", "is_later"), [(COMMIT, False), (NEWER, True)])
