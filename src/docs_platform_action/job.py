@@ -157,7 +157,7 @@ class Job:
     delivered: Delivered = field(default_factory=Delivered)
     room: RoomWait | None = None  # also after the start was accepted
     failure: ActionError | None = None
-    start_attempt: StartAttempt | None = None  # whose outcome is not known
+    start_attempt: StartAttempt | None = field(default=None, repr=False)  # of unknown outcome
     started_at: float | None = None  # when this run started the job on the platform
     began_at: float | None = None  # when the run began to work on it
     last_read_at: float | None = None

@@ -153,9 +153,9 @@ class BundleStream(io.RawIOBase):
             piece = next(response.pieces, b"")
             self._context.clock.cancellation.check()
             self._check_length(piece)
+            self._record(piece, response)
             if not piece:
                 return
-            self._record(piece, response)
             yield piece
 
     def _record(self, piece: bytes, response: Response) -> None:
@@ -315,7 +315,7 @@ class BundleStream(io.RawIOBase):
         return f", after {received} of {format_bytes(self.size)}"
 
     def _announce_outage(self, error: TransientError, pause: Pause | None) -> None:
-        if pause is not None and pause.begins_outage:
+        if pause is not None and pause.is_first:
             self._listener.retrying(
                 self._job,
                 STORAGE,
@@ -337,7 +337,7 @@ class BundleStream(io.RawIOBase):
 
     def _record_progress(self) -> None:
         """End the outage, if there is one. The next one has the whole tolerance again."""
-        if self._attempts.is_in_outage:
+        if self._attempts.has_failed:
             after_seconds = self._attempts.elapsed_seconds
             self._listener.recovered(self._job, STORAGE, after_seconds=after_seconds)
         self._attempts.reset()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -55,7 +55,7 @@ class GitHubClient:
 
     client: HttpClient
     api_url: str
-    token: str
+    token: str = field(repr=False)
     repository: str
     clock: Clock
     listener: Listener

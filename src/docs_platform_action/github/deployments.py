@@ -155,7 +155,7 @@ class GitHub:
         return Deployments(found=deployments, began_at=began_at)
 
     def _announce_outage(self, job: Job, error: TransientError, pause: Pause | None) -> None:
-        if pause is not None and pause.begins_outage:
+        if pause is not None and pause.is_first:
             self._listener.retrying(
                 job,
                 GITHUB,
@@ -165,7 +165,7 @@ class GitHub:
             )
 
     def _outage_seconds(self, attempts: Attempts) -> float | None:
-        if not attempts.is_in_outage:
+        if not attempts.has_failed:
             return None
         return self._clock.monotonic() - attempts.retry.failing_since
 

@@ -96,7 +96,7 @@ class Pause:
 
     seconds: float
     budget_seconds: float  # until the last attempt
-    begins_outage: bool  # no earlier pause did, since the last success
+    is_first: bool  # since the last success
 
 
 class Attempts:
@@ -132,7 +132,6 @@ class Attempts:
         """Begin anew: the operation has succeeded, or a part of it has."""
         self.began_at = self._clock.monotonic()
         self.retry = replace(self._first, next_attempt_at=self.began_at)
-        self.is_in_outage = False
         self._is_over = False
         self._pauses = backoff_pauses(self._jitter)
 
@@ -146,7 +145,7 @@ class Attempts:
 
     def wait(self) -> None:
         """Wait until the next attempt may begin. Raises `Cancelled`."""
-        if self.retry.error is not None:
+        if self.has_failed:
             self._clock.sleep(self.retry.begins_at() - self._clock.monotonic())
         self.begin()
 
@@ -158,6 +157,11 @@ class Attempts:
         """Record that the attempt begins now, after a hold."""
         now = self._clock.monotonic()
         self.retry = replace(self.retry, next_attempt_at=max(self.retry.next_attempt_at, now))
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether an attempt has failed since the last success."""
+        return self.retry.error is not None
 
     @property
     def time_limit_seconds(self) -> float:
@@ -175,6 +179,7 @@ class Attempts:
         Without `pause_seconds`, pauses grow.
         """
         now = self._clock.monotonic()
+        is_first = not self.has_failed
         self.error = error
         if pause_seconds is None:
             pause_seconds = next(self._pauses)
@@ -183,13 +188,10 @@ class Attempts:
             self._is_over = True
             return None
         self.retry = retry
-        budget_seconds = min(retry.last_attempt_at, error.retry_until) - now
-        begins_outage = not self.is_in_outage and budget_seconds > 0
-        self.is_in_outage = self.is_in_outage or begins_outage
         return Pause(
             seconds=retry.begins_at() - now,
-            budget_seconds=budget_seconds,
-            begins_outage=begins_outage,
+            budget_seconds=min(retry.last_attempt_at, error.retry_until) - now,
+            is_first=is_first,
         )
 
 

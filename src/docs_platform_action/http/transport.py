@@ -72,7 +72,7 @@ class Exchange:
     unprepared: requests.Request
     target: str
     host: str
-    proxy: str | None
+    proxy: str | None = field(repr=False)
     timeouts: Timeouts
     clock: Clock
     was_sent: bool = False

@@ -39,7 +39,7 @@ class Runner:
         self._queue = StartQueue(self._jobs, context.room, context.clock)
         self._max_workers = min(batch.max_parallel, len(self._jobs)) - 1  # beside this thread
         self._workers: list[threading.Thread] = []
-        self._is_key_accepted = False  # as far as the platform's answers to starts say
+        self._has_found_busy_site = False  # then the key and the address are right
         self._ending = threading.Lock()  # held while the end of a job is recorded
 
     def run(self) -> None:
@@ -134,14 +134,14 @@ class Runner:
         for step in task.steps:
             was_started = job.was_started_here
             step(job, task.settings, self._context)
-            if job.was_started_here and not was_started:
-                self._let_others_start(job)
+            is_first_start = job is self._jobs[0] and job.was_started_here and not was_started
+            if is_first_start:  # so the key and the address are right
+                self._start_workers()
 
-    def _let_others_start(self, started: Job) -> None:
-        """Let the other jobs start once the first start shows that the key and host are right."""
-        self._is_key_accepted = True
-        if started is self._jobs[0]:
-            self._start_workers()
+    @property
+    def _is_key_accepted(self) -> bool:
+        """Whether the key and the address are right, by the platform's answers to starts."""
+        return self._has_found_busy_site or any(job.was_started_here for job in self._jobs)
 
     def _begin(self, job: Job) -> None:
         """Record and announce that the run begins to work on a job."""
@@ -152,7 +152,7 @@ class Runner:
         """Put a job back whose start was refused, or end it if its time is up."""
         is_limit = refusal.status == NoRoom.LIMIT
         if not is_limit:
-            self._is_key_accepted = True
+            self._has_found_busy_site = True
         if job.room is not None and job.room.is_over:
             over = {job: job.room}
             if is_limit:

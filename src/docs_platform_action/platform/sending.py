@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
@@ -39,7 +39,7 @@ class Unannounced(Generic[T]):
     status: int
     request_id: str | None
     milliseconds: float
-    outage_seconds: float | None  # of the announced outage that it ended
+    outage_seconds: float | None = None  # of the announced outage that it ended
 
 
 @dataclass(kw_only=True)
@@ -48,7 +48,7 @@ class Sender:
 
     client: HttpClient
     base_url: str
-    key: str
+    key: str = field(repr=False)
     room: Room
     clock: Clock
     outage_tolerance_seconds: float
@@ -84,18 +84,26 @@ class Sender:
             is_idempotent=not call.is_start,
             jitter=self.jitter,
         )
+        is_announced = False  # an outage, once there is time to retry
         for _ in attempts:
             try:
                 self._wait_for_turn(call, attempts)
-                return self._attempt(call, attempts)
+                answered = self._attempt(call, attempts)
             except TransientError as error:
                 if call.is_start:
                     self._hold_starts(call.job, error)
-                self._announce_outage(call.job, error, attempts.failed(error))
+                pause = attempts.failed(error)
+                if pause is not None and pause.budget_seconds > 0 and not is_announced:
+                    is_announced = True
+                    self._announce_outage(call.job, error, pause)
             except (NoRoom, StartHeld):  # the API has answered this start, or another one
-                if attempts.is_in_outage:
+                if is_announced:
                     self._announce_recovery(call.job, attempts.elapsed_seconds)
                 raise
+            else:
+                if is_announced:
+                    return replace(answered, outage_seconds=attempts.elapsed_seconds)
+                return answered
         raise self._failure(call, attempts) from attempts.error
 
     def announce(self, answered: Unannounced[T]) -> None:
@@ -167,7 +175,6 @@ class Sender:
             status=response.status,
             request_id=response.request_id,
             milliseconds=milliseconds,
-            outage_seconds=attempts.elapsed_seconds if attempts.is_in_outage else None,
         )
 
     def _request(self, call: Call[T], attempts: Attempts, began: float) -> JsonResponse:
@@ -220,16 +227,14 @@ class Sender:
             request_id=request_id,
         )
 
-    def _announce_outage(self, job: Job, error: TransientError, pause: Pause | None) -> None:
-        """Announce the first pause, unless there is no time to retry."""
-        if pause is not None and pause.begins_outage:
-            self.listener.retrying(
-                job,
-                API,
-                error.message,
-                budget_seconds=pause.budget_seconds,
-                pause_seconds=pause.seconds,
-            )
+    def _announce_outage(self, job: Job, error: TransientError, pause: Pause) -> None:
+        self.listener.retrying(
+            job,
+            API,
+            error.message,
+            budget_seconds=pause.budget_seconds,
+            pause_seconds=pause.seconds,
+        )
 
     def _announce_recovery(self, job: Job, after_seconds: float) -> None:
         self.listener.recovered(job, API, after_seconds=after_seconds)

@@ -325,3 +325,13 @@ def test_only_a_connection_with_enough_progress_begins_a_new_outage(
         download.stream.drain()
 
     assert download.sent("Range") == ranges
+
+
+@pytest.mark.parametrize(("answer", "times"), [(whole(), 1), (of_unknown_length(whole()), 2)])
+def test_the_end_of_a_bundle_of_unknown_length_is_announced_too(answer: Answer, times: int) -> None:
+    download = Download(answer)
+
+    download.stream.drain()
+
+    progress = download.events.of("download_progressed")
+    assert [received for received, _ in progress] == [SIZE] * times

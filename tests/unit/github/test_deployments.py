@@ -258,6 +258,15 @@ class TestAttempts:
         # since the first error: two pauses, and the three requests after it, of 0.1 s each
         assert after_seconds == pytest.approx(20.3, abs=0.01)
 
+    def test_an_outage_that_begins_at_the_deadline_is_announced_too(self) -> None:
+        repository = Repository()
+        repository.simulator.script("list_deployments", DOWN)
+
+        found = repository.read(timeout_seconds=0.05)  # a request takes longer
+
+        assert len(repository.events.of("retrying")) == 1
+        assert found.outage_seconds is not None
+
     def test_a_read_without_an_error_announces_none(self) -> None:
         repository = Repository()
 

@@ -134,20 +134,20 @@ class Operation:
 
 
 class TestPauses:
-    def test_they_grow_until_the_last_attempt_and_the_first_begins_the_outage(self) -> None:
+    def test_they_grow_until_the_last_attempt_and_one_is_the_first(self) -> None:
         operation = Operation()
 
         pauses = operation.fail_until_the_end()
 
         assert pauses == [
-            Pause(seconds=1, budget_seconds=20, begins_outage=True),
-            Pause(seconds=2, budget_seconds=19, begins_outage=False),
-            Pause(seconds=4, budget_seconds=17, begins_outage=False),
-            Pause(seconds=8, budget_seconds=13, begins_outage=False),
-            Pause(seconds=5, budget_seconds=5, begins_outage=False),
+            Pause(seconds=1, budget_seconds=20, is_first=True),
+            Pause(seconds=2, budget_seconds=19, is_first=False),
+            Pause(seconds=4, budget_seconds=17, is_first=False),
+            Pause(seconds=8, budget_seconds=13, is_first=False),
+            Pause(seconds=5, budget_seconds=5, is_first=False),
         ]
         assert operation.clock.elapsed == 20
-        assert operation.attempts.is_in_outage
+        assert operation.attempts.has_failed
 
     @pytest.mark.parametrize(
         ("options", "error", "pause_seconds", "seconds", "budget_seconds"),
@@ -176,7 +176,7 @@ class TestPauses:
 
         pause = operation.fail(error, pause_seconds=pause_seconds)
 
-        assert pause == Pause(seconds=seconds, budget_seconds=budget_seconds, begins_outage=True)
+        assert pause == Pause(seconds=seconds, budget_seconds=budget_seconds, is_first=True)
 
     def test_one_ends_when_a_status_becomes_final(self) -> None:
         operation = Operation()
@@ -184,24 +184,15 @@ class TestPauses:
 
         pause = operation.fail(down(retry_until=settles_at), pause_seconds=10.0)
 
-        assert pause == Pause(seconds=3, budget_seconds=3, begins_outage=True)
+        assert pause == Pause(seconds=3, budget_seconds=3, is_first=True)
 
-    def test_one_without_time_to_retry_begins_no_outage(self) -> None:
+    def test_one_without_time_to_retry_has_no_budget(self) -> None:
         operation = Operation(tolerance_seconds=0.0)
 
         pauses = operation.fail_until_the_end(after=2.0)
 
         # an attempt may follow that begins after the one that failed
-        assert pauses == [Pause(seconds=0, budget_seconds=0, begins_outage=False)]
-        assert not operation.attempts.is_in_outage
-
-    def test_an_outage_that_gets_time_later_begins_then(self) -> None:
-        operation = Operation()
-        now = operation.clock.monotonic()
-
-        pauses = [operation.fail(down(retry_until=now)), operation.fail()]
-
-        assert [pause.begins_outage for pause in pauses if pause is not None] == [False, True]
+        assert pauses == [Pause(seconds=0, budget_seconds=0, is_first=True)]
 
 
 class TestLastAttempt:
@@ -240,7 +231,6 @@ class TestLastAttempt:
         pause = operation.fail(down(is_unprocessed=is_unprocessed))
 
         assert (pause is not None) == is_unprocessed
-        assert operation.attempts.is_in_outage == is_unprocessed
 
 
 class TestWaits:
@@ -295,7 +285,7 @@ def test_a_reset_begins_anew() -> None:
 
     operation.attempts.reset()
 
-    assert not operation.attempts.is_in_outage
+    assert not operation.attempts.has_failed
     assert operation.attempts.elapsed_seconds == 0
     assert operation.attempts.time_limit_seconds == math.inf
     # the same hold, pause and budget as the first time

@@ -68,6 +68,15 @@ class TestRetries:
         assert [retrying[2:4] for retrying in talk.events.of("retrying")] == [(300, 1)]
         assert [recovered[1] for recovered in talk.events.of("recovered")] == [7]
 
+    def test_an_outage_without_time_to_retry_is_not_announced(self) -> None:
+        talk = Talk(DOWN, None, tolerance=0.0, seconds=1.0)
+
+        talk.call()
+
+        assert talk.times == [0, 1]
+        assert talk.events.of("retrying") == []
+        assert talk.events.of("recovered") == []
+
     @pytest.mark.parametrize(
         ("asked", "times"),
         [("7", [0, 7]), ("0", [0, 1]), ("Mon, 04 May 2026 12:00:20 GMT", [0, 20])],
