@@ -11,21 +11,12 @@ GAP_SECONDS: Final = 0.1
 
 
 class Pacer:
-    """Keeps requests apart, and holds back starts while the platform asks for it.
-
-    Safe to use from several threads.
-    """
+    """Keeps requests apart. Safe to use from several threads."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._next_at = -math.inf
-        self.starts_held_until = -math.inf
-
-    def hold_starts(self, until: float) -> None:
-        """Start no job before this."""
-        with self._lock:
-            self.starts_held_until = max(self.starts_held_until, until)
 
     def wait_for_turn(self) -> None:
         """Wait until a request may begin. Raises `Cancelled`."""

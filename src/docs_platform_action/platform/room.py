@@ -37,6 +37,7 @@ class Room:
 
     def __init__(self, clock: Clock, *, start_timeout_seconds: float) -> None:
         self.has_been_limited = False
+        self.held_until = -math.inf  # all starts, after a temporary error that asked for it
         self._clock = clock
         self._start_timeout_seconds = start_timeout_seconds
         self._lock = threading.Lock()
@@ -70,6 +71,11 @@ class Room:
         """Record that a job's start is not under way: it has failed, or is not sent for now."""
         with self._lock:
             self._begun_at.pop(job, None)
+
+    def hold(self, until: float) -> None:
+        """Hold back all starts until then, as a temporary error of one asks for."""
+        with self._lock:
+            self.held_until = max(self.held_until, until)
 
     def accept(self, job: Job) -> None:
         """Record that a job's start was accepted: a limit ends, and `start-timeout` begins anew."""

@@ -126,12 +126,12 @@ class Sender:
             self._begin_start(call.job)
 
     def _wait_while_held(self, job: Job, attempts: Attempts) -> None:
-        seconds = attempts.hold_seconds(self._pacer.starts_held_until)
+        seconds = attempts.hold_seconds(self.room.held_until)
         while seconds > 0:
             self.room.end(job)
             # another job's start may be held back meanwhile, and this one with it
             self.clock.sleep(min(seconds, RECHECK_SECONDS))
-            seconds = attempts.hold_seconds(self._pacer.starts_held_until)
+            seconds = attempts.hold_seconds(self.room.held_until)
         attempts.begin()
 
     def _begin_start(self, job: Job) -> None:
@@ -143,7 +143,7 @@ class Sender:
     def _hold_starts(self, job: Job, error: TransientError) -> None:
         """Hold back this start and all others, if the platform asks for it."""
         self.room.end(job)
-        self._pacer.hold_starts(self.clock.monotonic() + error.retry_after_seconds)
+        self.room.hold(self.clock.monotonic() + error.retry_after_seconds)
 
     def _attempt(self, call: Call[T], attempts: Attempts) -> Unannounced[T]:
         """Send a request once. Announces only its failure."""
