@@ -5,12 +5,12 @@ from typing import Any, Final
 import pytest
 
 from docs_platform_action.errors import ActionError, JobFailed, NoPullRequest
-from docs_platform_action.inputs.settings import AgentSettings, PlatformSettings, WaitSettings
+from docs_platform_action.inputs.settings import AgentSettings
 from docs_platform_action.job import Job
 from docs_platform_action.jobs import agent
 from docs_platform_action.models import AgentJob
-from tests.keys import ADMIN_KEY
 from tests.unit.fakes import RecordedEvents, context
+from tests.unit.jobs.steps import PLATFORM, WAITING, run_steps
 from tests.virtual_time import VirtualClock
 
 LINK: Final = "https://git.example.com/docs/pull/7"
@@ -23,16 +23,10 @@ class Run:
         self.reading = reading
         self.events = RecordedEvents()
         settings = AgentSettings(
-            platform=PlatformSettings(
-                base_url="https://api.example.com",
-                admin_key=ADMIN_KEY,
-                outage_tolerance_seconds=300.0,
-            ),
+            platform=PLATFORM,
             project_id="prj_1",
             job_id="aj_1",
-            waiting=WaitSettings(
-                timeout_seconds=600, poll_interval_seconds=1, max_poll_interval_seconds=1
-            ),
+            waiting=WAITING,
             require_pr=require_pr,
         )
         (self.task,) = agent.batch(settings).tasks
@@ -40,10 +34,7 @@ class Run:
         self.parts = context(VirtualClock(), self.events, platform=self, outputs=outputs)
 
     def run(self) -> Job:
-        job = self.task.job
-        for step in self.task.steps:
-            step(job, self.task.settings, self.parts)
-        return job
+        return run_steps(self.task, self.parts)
 
     def write_job_id(self, job: Job) -> None:
         self.events.seen.append(("write_job_id", job))

@@ -8,30 +8,24 @@ from docs_platform_action.errors import ActionError, JobFailed, TooFewPages
 from docs_platform_action.inputs.settings import (
     CollectSettings,
     DeliverySettings,
-    PlatformSettings,
     PublicationSettings,
     SiteSettings,
-    WaitSettings,
 )
 from docs_platform_action.job import Job
 from docs_platform_action.jobs import collect
 from docs_platform_action.models import BundleLink, ExportJob
-from tests.keys import ADMIN_KEY
 from tests.unit.fakes import RecordedEvents, context
+from tests.unit.jobs.steps import PLATFORM, WAITING, run_steps
 from tests.virtual_time import VirtualClock
 
 DELIVERY: Final = DeliverySettings(
     publication=PublicationSettings(min_pages=10), mask_bundle_url=True
 )
 SETTINGS: Final = CollectSettings(
-    platform=PlatformSettings(
-        base_url="https://api.example.com",
-        admin_key=ADMIN_KEY,
-        outage_tolerance_seconds=300.0,
-    ),
+    platform=PLATFORM,
     job_id="se_1",
     site=SiteSettings(domain="docs.example.com", delivery=DELIVERY),
-    waiting=WaitSettings(timeout_seconds=600, poll_interval_seconds=1, max_poll_interval_seconds=1),
+    waiting=WAITING,
 )
 
 
@@ -49,10 +43,7 @@ class Run:
         self.parts = context(self.clock, self.events, platform=self, outputs=outputs)
 
     def run(self) -> Job:
-        job = self.task.job
-        for step in self.task.steps:
-            step(job, self.task.settings, self.parts)
-        return job
+        return run_steps(self.task, self.parts)
 
     def write_job_id(self, job: Job) -> None:
         self.events.seen.append(("write_job_id", job))

@@ -14,24 +14,17 @@ from docs_platform_action.inputs.settings import (
     CommitSettings,
     DeliverySettings,
     ExportSettings,
-    PlatformSettings,
     SiteSettings,
-    WaitSettings,
 )
 from docs_platform_action.job import Job
 from docs_platform_action.jobs import export
 from docs_platform_action.jobs.export import ExportWork
 from docs_platform_action.models import BundleLink, Deployment, ExportJob, RoomWait
 from docs_platform_action.platform.room import Room
-from tests.keys import ADMIN_KEY
 from tests.unit.fakes import RecordedEvents, context
+from tests.unit.jobs.steps import PLATFORM, WAITING, run_steps
 from tests.virtual_time import VirtualClock
 
-PLATFORM: Final = PlatformSettings(
-    base_url="https://api.example.com",
-    admin_key=ADMIN_KEY,
-    outage_tolerance_seconds=300.0,
-)
 COMMIT: Final = CommitSettings(
     commit="9f8e7d6c",
     commit_timeout_seconds=300.0,
@@ -57,7 +50,7 @@ SETTINGS: Final = ExportSettings(
     start_timeout_seconds=60.0,
     start_options={"theme": "dark"},
     wait=True,
-    waiting=WaitSettings(timeout_seconds=600, poll_interval_seconds=1, max_poll_interval_seconds=1),
+    waiting=WAITING,
     max_parallel=3,
     commit=None,
 )
@@ -92,11 +85,8 @@ class Run:
         return self.events.names
 
     def run(self) -> Job:
-        job = self.task.job
-        job.began_at = self.clock.monotonic()
-        for step in self.task.steps:
-            step(job, self.task.settings, self.parts)
-        return job
+        self.task.job.began_at = self.clock.monotonic()
+        return run_steps(self.task, self.parts)
 
     def start_export(self, job: Job, options: object) -> str:
         self.given = options
