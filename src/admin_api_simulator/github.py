@@ -61,6 +61,7 @@ class Deployment:
     creator: str
     environment: str
     is_transient: bool
+    reporter: str
 
     @property
     def ended(self) -> float:
@@ -97,6 +98,7 @@ class GitHub:
         creator: str = CREATOR,
         environment: str = ENVIRONMENT,
         is_transient: bool = False,
+        reporter: str | None = None,
     ) -> None:
         """Add a deployment that begins `in_seconds`. Add those that begin earlier first."""
         deployment = Deployment(
@@ -109,8 +111,14 @@ class GitHub:
             creator=creator,
             environment=environment,
             is_transient=is_transient,
+            reporter=reporter or creator,
         )
         self._deployments.setdefault(repository, []).append(deployment)
+
+    def remove(self, deployment_id: int, *, repository: str = REPOSITORY) -> None:
+        """Remove a deployment, as a workflow that cleans up does."""
+        kept = [one for one in self._deployments[repository] if one.id != deployment_id]
+        self._deployments[repository] = kept
 
     def operation_of(self, method: str, path: str) -> str:
         """Return the operation of a request, or `unknown`."""
@@ -187,6 +195,7 @@ class GitHub:
         return [
             {
                 "state": self._state(deployment, visible),
+                "creator": {"login": deployment.reporter, "type": "Bot"},
                 "log_url": page,
                 "target_url": page,
                 "environment_url": "",
@@ -251,7 +260,9 @@ def _deployments_page(visible: Sequence[Deployment], query: Mapping[str, str]) -
     wanted = visible
     if "environment" in query:
         environment = query["environment"]
-        wanted = [deployment for deployment in visible if deployment.environment == environment]
+        wanted = [deployment for deployment in wanted if deployment.environment == environment]
+    if "sha" in query:
+        wanted = [deployment for deployment in wanted if deployment.commit == query["sha"]]
     size = int(query.get("per_page", "30"))
     page = int(query.get("page", "1"))
     first = (page - 1) * size

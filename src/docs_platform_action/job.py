@@ -151,6 +151,7 @@ class Job:
     masks_bundle_url: bool = False
     deployed: Deployment | None = None  # what the platform served when the export was started
     deployed_later: Deployment | None = None  # what it served at the end, if that is another one
+    is_deployed_later_unknown: bool = False  # GitHub could not be read at the end
     reading: Reading | None = None  # the last one
     link: BundleLink | None = None
     has_short_link: bool = False  # also after a new one was made

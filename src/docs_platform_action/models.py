@@ -219,9 +219,12 @@ class Deployment:
     creator: str
     environment: str
     is_transient: bool
-    state: str = "pending"
+    state: str = "unread"
     link: str | None = None  # where its state is explained
+    reporter: str | None = None  # the account that has reported its state
 
+    UNREAD: ClassVar[str] = "unread"
+    PENDING: ClassVar[str] = "pending"  # without a status
     LIVE: ClassVar[str] = "success"
     FAILED: ClassVar[tuple[str, ...]] = ("failure", "error")
     INACTIVE: ClassVar[str] = "inactive"
@@ -239,6 +242,8 @@ class Deployment:
             return "has failed"
         if self.state == self.LIVE or self.state in self.OVER:
             return "has been replaced"
+        if self.state == self.UNREAD:
+            return "has a state that was not read yet"
         return f"is {self.state.replace('_', ' ')}"
 
 

@@ -98,6 +98,36 @@ def test_of_several_sites_only_the_first_one_waits_for_the_commit(action: Action
     assert platform.simulator.count("list_deployments") == 7  # every 10 s, until the minute is over
 
 
+def test_deployments_that_a_workflow_cleans_up_do_not_end_the_wait(action: Action) -> None:
+    platform = platform_of((OLDER, {}), (COMMIT, {"seconds": 60}))
+    # the list still has the first one, and the next has no common ancestor
+    platform.simulator.script("read_deployment", None, Fault(status=404))
+    platform.simulator.script("compare_commits", Fault(status=404))
+
+    ended = action.run(platform, **WAITING)
+
+    assert ended.outputs["deployedCommit"] == COMMIT
+
+
+@pytest.mark.parametrize(
+    ("made", "input_that_counts"),
+    [
+        ({"is_transient": True}, "deployment-environment: docs"),
+        ({"creator": "octocat", "reporter": CREATOR}, "deployment-creator: octocat"),
+    ],
+)
+def test_a_deployment_that_does_not_count_is_named_in_log_and_error(
+    action: Action, made: dict[str, Any], input_that_counts: str
+) -> None:
+    platform = platform_of((COMMIT, made))
+
+    ended = action.run(platform, **WAITING, commit_timeout="1m")
+
+    assert "it does not count, because it is" in ended.log
+    assert "it does not count, because it is" in ended.error
+    assert input_that_counts in ended.error
+
+
 @pytest.mark.parametrize(
     ("made", "inputs", "seconds"),
     [
@@ -183,7 +213,7 @@ class TestTheSecondRead:
         assert f"/commit/{NEWER}" in ended.summary
 
     @pytest.mark.parametrize("status", [403, 502])
-    def test_says_nothing_if_it_fails(self, action: Action, status: int) -> None:
+    def test_says_that_it_failed(self, action: Action, status: int) -> None:
         def plan(simulator: Simulator, _github: GitHub) -> None:
             simulator.script("list_deployments", None, Fault(status=status))
 
@@ -192,6 +222,8 @@ class TestTheSecondRead:
         assert ended.exit_code == 0
         assert platform.simulator.count("list_deployments") == 2
         assert NEWER[:7] not in ended.log + ended.summary
+        assert "unknown whether the platform deployed another commit" in ended.log
+        assert "or a later one (GitHub could not be read" in ended.summary
 
     def test_is_not_made_without_waiting(self, action: Action) -> None:
         ended, platform = self.run(action, lambda _simulator, _github: None, wait="false")

@@ -34,16 +34,25 @@ DOWN: Final = Advice(
         "or allow more time with `commit-timeout`."
     ),
 )
-_PERMISSIONS: Final = Advice(
-    cause=(
-        "The token cannot read the repository's deployments or commits, "
-        "or `commit` is not in this repository."
-    ),
-    remedy=(
-        "Pass `github.token`, "
-        "and give the job the permissions `contents: read` and `deployments: read`."
-    ),
+_EXPIRED: Final = Advice(
+    cause="The token is mistyped, or has expired.",
+    remedy="Pass `github.token`.",
 )
+_PERMISSIONS: Final = (
+    "Pass `github.token`, "
+    "and give the job the permissions `contents: read` and `deployments: read`."
+)
+_RENAMED: Final = Advice(
+    cause="The repository was renamed or transferred after this workflow run began.",
+    remedy="Start a new run of the workflow: it gets the repository's new name.",
+)
+_IN_FRONT: Final = Advice(
+    cause="A proxy or gateway between this runner and GitHub responded.",
+    remedy="Allow this runner to reach GitHub's API at GITHUB_API_URL.",
+)
+# that a renamed or transferred repository has (source: GitHub's documentation of its REST API,
+# "Follow redirects")
+_REDIRECTS: Final = frozenset({301, 302, 307, 308})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,15 +74,31 @@ class GitHubClient:
 
         Raises `TransientError` for a temporary error, and `NotDeployed` for any other error.
         """
-        request = Request(method="GET", url=f"/repos/{self.repository}{path}")
+        request = self._request(path)
+        return self._read(request, self._send(job, request, deadline), kind)
+
+    def find(self, job: Job, path: str, kind: type[T], *, deadline: float) -> T | None:
+        """Return what `get` does, or `None` if the repository has no such object (404).
+
+        To be called only after another path of the repository was read: a repository that the
+        token cannot read answers 404 as well.
+        """
+        request = self._request(path)
         response = self._send(job, request, deadline)
+        if response.status == 404 and not response.is_web_page:
+            return None
+        return self._read(request, response, kind)
+
+    def _request(self, path: str) -> Request:
+        return Request(method="GET", url=f"/repos/{self.repository}{path}")
+
+    def _read(self, request: Request, response: JsonResponse, kind: type[T]) -> T:
         if response.status == 200 and isinstance(response.body, kind):
             return response.body
         limit_seconds = _limit_seconds(response, self.clock.now())
-        is_temporary = response.status == 200 or response.status in TEMPORARY_STATUSES
-        if limit_seconds is not None or is_temporary:
+        if limit_seconds is not None or _is_temporary(response.status):
             raise _transient_error(response, limit_seconds or 0.0)
-        raise _refusal(request, response, is_comparison=path.startswith("/compare/"))
+        raise _refusal(request, response)
 
     def _send(self, job: Job, request: Request, deadline: float) -> JsonResponse:
         began = self.clock.monotonic()
@@ -115,13 +140,26 @@ def _transient_error(response: JsonResponse, retry_after_seconds: float) -> Tran
     )
 
 
-def _refusal(request: Request, response: JsonResponse, *, is_comparison: bool) -> NotDeployed:
+def _is_temporary(status: int) -> bool:
+    """Return whether another attempt may help: also after what no request has asked for."""
+    is_unexpected = status < 400 and status not in _REDIRECTS
+    return is_unexpected or status in TEMPORARY_STATUSES
+
+
+def _refusal(request: Request, response: JsonResponse) -> NotDeployed:
     status = response.status
-    advice = _PERMISSIONS
-    if status == 404 and is_comparison:
-        summary = f"GitHub does not know the commit ({status})"
-    elif status in {401, 403, 404}:
+    if status in _REDIRECTS:
+        summary = f"the repository has another name now ({status})"
+        advice = _RENAMED
+    elif response.is_web_page:
+        summary = f"GitHub's API was not reached: {format_status(status)} and a web page came"
+        advice = _IN_FRONT
+    elif status == 401:
+        summary = "GitHub refused the token (401)"
+        advice = _EXPIRED
+    elif status in {403, 404}:
         summary = f"GitHub refused the token ({status})"
+        advice = Advice(cause=_missing_permission(request), remedy=_PERMISSIONS)
     else:
         summary = f"GitHub returned {format_status(status)}"
         advice = DOWN
@@ -133,27 +171,36 @@ def _refusal(request: Request, response: JsonResponse, *, is_comparison: bool) -
     )
 
 
+def _missing_permission(request: Request) -> str:
+    if "/compare/" in request.url:
+        return "The token cannot read the repository's commits."
+    return "The token cannot read the repository's deployments."
+
+
 def _limit_seconds(response: JsonResponse, now: datetime) -> float | None:
     """Return how long a rate limit lasts, or `None` if the response is not about one.
 
-    A 403 may also be about a permission (source: GitHub's documentation of limits).
+    A 403 may also be about a permission (source: GitHub's documentation of limits). A secondary
+    limit says so only in words, which older servers call abuse detection.
     """
+    is_maybe_limit = response.status == 403 or response.status in TEMPORARY_STATUSES
+    if not is_maybe_limit:
+        return None
     if response.retry_after_seconds is not None:
         return response.retry_after_seconds
     if response.status not in {403, 429}:
         return None
-    seconds = _seconds_until_reset(response.headers, now)
-    if seconds is not None:
-        return seconds
-    said = read_error(response.body) or ""
-    is_limit = response.status == 429 or "rate limit" in said.lower()
+    if response.headers.get("X-RateLimit-Remaining") == "0":
+        return _seconds_until_reset(response.headers, now)
+    said = (read_error(response.body) or "").lower()
+    is_limit = response.status == 429 or "rate limit" in said or "abuse" in said
     return LIMIT_SECONDS if is_limit else None
 
 
-def _seconds_until_reset(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return how long no request remains, or `None` if some do or it is unknown."""
+def _seconds_until_reset(headers: Mapping[str, str], now: datetime) -> float:
+    """Return when requests remain again, in seconds from now."""
     reset = headers.get("X-RateLimit-Reset", "")
-    if headers.get("X-RateLimit-Remaining") != "0" or not re.fullmatch("[0-9]{1,12}", reset):
-        return None
+    if not re.fullmatch("[0-9]{1,12}", reset):
+        return LIMIT_SECONDS
     date = http_date(headers.get("Date", "")) or now  # this machine's clock may be wrong
     return max(int(reset) - date.timestamp(), 0.0)

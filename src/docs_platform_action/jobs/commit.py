@@ -3,8 +3,7 @@
 It does if the newest successful deployment is of this commit, or of one that contains it.
 """
 
-import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..context import PlatformContext
@@ -27,12 +26,11 @@ class _NotServed:
     remedy: str
 
 
-def wait_until_deployed(job: Job, shared: GitHub, context: PlatformContext) -> None:
+def wait_until_deployed(job: Job, github: GitHub, context: PlatformContext) -> None:
     """Wait until the commit is live, and record in the job which one is deployed.
 
     Raises `NotDeployed` and `Cancelled`.
     """
-    github = copy.copy(shared)  # another thread may be using it
     clock = context.clock
     deadline = clock.monotonic() + github.timeout_seconds
     job.start_phase(DEPLOYMENT, clock.monotonic())
@@ -49,21 +47,31 @@ def wait_until_deployed(job: Job, shared: GitHub, context: PlatformContext) -> N
         clock.sleep(min(READ_SECONDS, deadline - clock.monotonic()))
 
 
-def note_later_deployment(job: Job, shared: GitHub, context: PlatformContext) -> None:
-    """Record in the job which other commit was deployed during the export.
+def note_later_deployment(job: Job, github: GitHub, context: PlatformContext) -> None:
+    """Record in the job which other commit was deployed during the export, or that it is unknown.
 
     The bundle may contain either one.
     """
     if job.deployed is None:
         return
-    github = copy.copy(shared)  # another thread may be using it
-    live = github.live_now(job)
+    deployments = github.read_once(job)
+    if deployments is None or deployments.is_any_unread:
+        _note_unknown(job, context)
+        return
+    live = deployments.live
     if live is None or live.commit == job.deployed.commit:
         return
     job.deployed_later = live
     deployed = f"The platform deployed {live.name} during the export"
     text = f"{deployed}, which holds {job.deployed.name} or {live.name}."
     context.listener.noted(job, text, is_live=True)
+
+
+def _note_unknown(job: Job, context: PlatformContext) -> None:
+    job.is_deployed_later_unknown = True
+    unknown = "It is unknown whether the platform deployed another commit during the export"
+    reason = "GitHub's deployments could not be read"
+    context.listener.noted(job, f"{unknown}: {reason}.", is_live=True)
 
 
 def _why_not_served(
@@ -93,17 +101,38 @@ def _why_not_served(
         if not is_superseded:
             raise _failed_error(own, live)
     if deployments.found:
-        fact = _describe(name, live, own, pending)
+        fact = _describe(name, deployments, own, pending)
     else:
         fact = _describe_others(github, deployments)
+    if deployments.uncounted is not None:
+        fact += f" {deployments.uncounted.fact}"
     context.listener.noted(job, fact, is_live=True)
+    return _reason(fact, github.page, deployments)
+
+
+def _reason(fact: str, page: str, deployments: Deployments) -> _NotServed:
+    """Return the likely cause if the platform never serves the commit, and what to do then."""
+    uncounted = deployments.uncounted
+    reason = _reason_by_counted(fact, page, deployments)
+    if uncounted is None:
+        return reason
+    if uncounted.is_of_platform:
+        remedy = f"{uncounted.remedy} The deployments are listed at {page}."
+        return _NotServed(fact=fact, cause="", remedy=remedy)
+    return replace(reason, remedy=f"{uncounted.remedy} {reason.remedy}")
+
+
+def _reason_by_counted(fact: str, page: str, deployments: Deployments) -> _NotServed:
+    pending = deployments.pending
     if pending is not None:
-        return _pending_reason(fact, pending.link or github.page)
+        return _pending_reason(fact, pending.link or page)
     if not deployments.found:
-        return _no_deployment_reason(fact, github.page)
-    if live is None and deployments.is_any_inactive:
-        return _inactive_reason(fact, github.page)
-    return _older_reason(fact, github.page)
+        return _no_deployment_reason(fact, page)
+    if deployments.live is None and deployments.is_any_inactive:
+        return _inactive_reason(fact, page)
+    if not deployments.is_comparable:
+        return _unrelated_reason(fact, page)
+    return _older_reason(fact, page)
 
 
 def _pending_reason(fact: str, page: str) -> _NotServed:
@@ -133,6 +162,14 @@ def _inactive_reason(fact: str, page: str) -> _NotServed:
     )
 
 
+def _unrelated_reason(fact: str, page: str) -> _NotServed:
+    return _NotServed(
+        fact=fact,
+        cause="The branch was rewritten, or `commit` is not in this repository.",
+        remedy=f"Deploy the branch again. The deployments are listed at {page}.",
+    )
+
+
 def _older_reason(fact: str, page: str) -> _NotServed:
     return _NotServed(
         fact=fact,
@@ -143,15 +180,25 @@ def _older_reason(fact: str, page: str) -> _NotServed:
 
 def _describe(
     name: str,
-    live: Deployment | None,
+    deployments: Deployments,
     own: Deployment | None,
     pending: Deployment | None,
 ) -> str:
     """Return what the platform serves, and what it is about to serve."""
+    live = deployments.live
     served = "No deployment has succeeded yet"
-    if live is not None:
+    if live is not None and not deployments.is_comparable:
+        served = f"The platform serves {live.name}, which has no common ancestor with {name}"
+    elif live is not None:
         served = f"The platform serves {live.name}, which does not contain {name} yet"
+    elif deployments.is_any_unread:
+        served = f"It is unknown what the platform serves: {len(deployments.found)} deployments"
+        served += " are being read, 10 at a time"
+    elif deployments.is_any_inactive:
+        served = "No deployment is live any more"
     state = f"{name} has no deployment"
+    if deployments.uncounted is not None:
+        state += " that counts"
     if own is not None:
         state = f"The deployment of {name} {own.description}"
     if pending is not None and pending != own:
@@ -160,16 +207,27 @@ def _describe(
 
 
 def _describe_others(github: GitHub, deployments: Deployments) -> str:
-    """Say that the creator has no deployments, and who has."""
+    """Say that the creator has no deployments that count, and who has some."""
+    own: list[str] = []
     others = []
     for creator, environments in sorted(deployments.others.items()):
-        others.append(f"{creator} ({', '.join(sorted(environments))})")
+        names = ", ".join(sorted(environments))
+        if creator.lower() == github.creator.lower():
+            own.append(names)
+        else:
+            others.append(f"{creator} ({names})")
     none = f"GitHub has no deployment by {github.creator}"
     if github.environment:
         none += f" in the environment {github.environment}"
-    if not others:
-        return f"{none} yet. It has no others, either."
-    return f"{none} yet. It has some by {'; '.join(others)}."
+    if own:
+        none += f" that counts yet. It has some in {', '.join(own)}"
+    else:
+        none += " yet"
+    if others:
+        return f"{none}. Other accounts have deployments: {'; '.join(others)}."
+    if own:
+        return f"{none}."
+    return f"{none}. It has no others, either."
 
 
 def _failed_error(own: Deployment, live: Deployment | None) -> NotDeployed:

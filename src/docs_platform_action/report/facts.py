@@ -138,6 +138,8 @@ def commits_of(job: Job) -> str:
     if job.deployed is None:
         return ""
     commit = _commit_link(job.deployed)
+    if job.is_deployed_later_unknown:
+        return f"{commit}, or a later one (GitHub could not be read at the end of the export)"
     if job.deployed_later is None:
         return commit
     return f"{commit} or {_commit_link(job.deployed_later)} (deployed during the export)"

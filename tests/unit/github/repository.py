@@ -71,3 +71,8 @@ class Repository:
         """Read a list once. The deadline is in seconds from now."""
         deadline = self.clock.monotonic() + seconds
         return self.client.get(self.job, path, list, deadline=deadline)
+
+    def find(self) -> list[object] | None:
+        """Read the statuses of a deployment that does not exist, once."""
+        deadline = self.clock.monotonic()
+        return self.client.find(self.job, "/deployments/99/statuses", list, deadline=deadline)

@@ -53,6 +53,10 @@ LIMIT: Final = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1777896090"}
         ({"status": 429, "headers": {**LIMIT, "Date": "Mon, 04 May 2026 12:01:00 GMT"}}, 30),
         ({"status": 429, "headers": {**LIMIT, "X-RateLimit-Reset": "9" * 400}}, 60),
         ({"status": 403, "json": {"message": "You have exceeded a secondary rate limit."}}, 60),
+        ({"status": 403, "json": {"message": "You have triggered an abuse detection"}}, 60),
+        ({"status": 403, "headers": {"X-RateLimit-Remaining": "0"}}, 60),
+        ({"status": 304}, 0),
+        ({"status": 204}, 0),
         ({"status": 408}, 0),
         ({"status": 500}, 0),
         ({"status": 502}, 0),
@@ -126,6 +130,7 @@ def test_a_request_may_take_the_time_until_the_deadline_or_that_of_a_last_attemp
         Fault(status=403, body=""),
         Fault(status=403, headers={**LIMIT, "X-RateLimit-Remaining": "1"}),
         Fault(status=404, headers=LIMIT),
+        Fault(status=404, headers={"Retry-After": "7"}),
     ],
     ids=str,
 )
@@ -135,6 +140,28 @@ def test_a_refusal_that_is_not_about_a_limit_is_final(fault: Fault) -> None:
 
     with pytest.raises(NotDeployed, match="refused the token"):
         repository.get()
+
+
+def test_a_web_page_is_not_blamed_on_the_token() -> None:
+    repository = Repository()
+    page = Fault(status=403, body="<!doctype html>", headers={"Content-Type": "text/html"})
+    repository.simulator.script("list_deployments", page)
+
+    with pytest.raises(NotDeployed, match="a web page came") as caught:
+        repository.get()
+
+    assert "gateway" in caught.value.cause
+
+
+def test_an_object_that_is_missing_is_none_and_a_web_page_says_nothing_of_it() -> None:
+    repository = Repository()
+    page = Fault(status=404, body="<!doctype html>", headers={"Content-Type": "text/html"})
+
+    assert repository.find() is None
+
+    repository.simulator.script("read_deployment", page)
+    with pytest.raises(NotDeployed, match="a web page came"):
+        repository.find()
 
 
 def test_a_refusal_has_the_id_of_its_request() -> None:

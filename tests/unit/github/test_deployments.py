@@ -11,6 +11,7 @@ from admin_api_simulator.github import COMMIT, CREATOR, NEWER, OLDER
 from docs_platform_action.errors import Cancelled, NotDeployed
 from docs_platform_action.github.client import DOWN as ADVICE
 from docs_platform_action.github.deployments import (
+    MAX_STATES,
     READ_SECONDS,
     Deployments,
     read_deployment,
@@ -176,26 +177,132 @@ def test_states_are_read_down_to_the_live_deployment_and_of_the_wanted_commit() 
 
     assert repository.asked == [
         "deployments?per_page=30&page=1",
-        "deployments/4/statuses?per_page=1",  # the live one
         "deployments/2/statuses?per_page=1",  # the commit's
+        "deployments/4/statuses?per_page=1",  # the live one
         f"compare/{COMMIT}...{NEWER}?per_page=1&page=2",
     ]
 
 
-def test_what_has_ended_is_not_asked_for_again() -> None:
+def test_what_was_replaced_is_not_asked_for_again_but_what_has_failed_is() -> None:
     repository = Repository()
-    for ends_as in ("success", "failure", "error"):
-        repository.github.add(OLDER, ends_as=ends_as)
-    repository.github.add(NEWER, seconds=STUCK)
+    repository.github.add(COMMIT, ends_as="inactive")
+    repository.github.add(OLDER)
+    repository.github.add(NEWER, ends_as="failure")
     repository.read()
 
     repository.read()
 
     assert repository.asked == [
         "deployments?per_page=30&page=1",
-        "deployments/4/statuses?per_page=1",  # the one under way
-        "deployments/1/statuses?per_page=1",  # the live one
+        "deployments/3/statuses?per_page=1",  # the one that has failed
+        "deployments/2/statuses?per_page=1",  # the live one
     ]
+
+
+def test_a_deployment_that_fails_may_succeed_later_under_the_same_id() -> None:
+    repository = Repository()
+    repository.github.add(NEWER)
+    failed = Fault(status=200, json=[{"state": "failure"}])
+    repository.simulator.script("read_deployment", failed)
+    assert repository.live is None
+
+    assert repository.read().is_commit_live
+
+
+def test_a_deployment_that_was_deleted_is_forgotten() -> None:
+    repository = Repository()
+    repository.github.add(COMMIT, environment="production")
+    repository.github.add(OLDER, environment="production")
+    assert repository.live == OLDER
+    repository.github.remove(2)
+
+    assert repository.live == COMMIT
+
+
+def test_a_commit_without_a_common_ancestor_does_not_contain_the_wanted_one() -> None:
+    repository = Repository()
+    repository.github.add("9" * 40)  # GitHub answers 404 to its comparison
+
+    found = repository.read()
+
+    assert not found.is_commit_live
+    assert not found.is_comparable
+
+
+def test_at_most_ten_states_are_read_in_a_pass_and_all_in_the_end() -> None:
+    repository = Repository()
+    repository.github.add(COMMIT)
+    for _ in range(25):
+        repository.github.add(OLDER, seconds=STUCK)
+
+    passes = [repository.read() for _ in range(3)]
+    requests = len([path for path in repository.asked if "statuses" in path])
+
+    # what is live is unknown while the state of a newer one is
+    assert [found.is_commit_live for found in passes] == [False, False, True]
+    assert passes[1].is_any_unread
+    assert requests == MAX_STATES
+
+
+def test_among_many_the_state_of_the_commit_s_own_is_read_each_time() -> None:
+    repository = Repository()
+    repository.github.add(COMMIT, seconds=STUCK)
+    for _ in range(25):
+        repository.github.add(OLDER, seconds=STUCK)
+    repository.read()
+
+    repository.read()
+
+    assert "deployments/1/statuses?per_page=1" in repository.asked
+
+
+@pytest.mark.parametrize(
+    ("made", "environment", "reason", "remedy"),
+    [
+        (OTHER, None, "by github-actions[bot], not by", "deployment-creator: github-actions[bot]"),
+        ({"is_transient": True}, None, "transient", "deployment-environment: docs"),
+        ({"environment": "preview"}, "docs", "in the environment preview", "preview"),
+        ({"environment": "Docs"}, "docs", "'d' in place of 'D'", "deployment-environment: Docs"),
+        (
+            {"creator": CREATOR.replace("-", "\u2013")},
+            None,
+            "'-' in place of U+2013 (en dash)",
+            "deployment-creator",
+        ),
+        (
+            {"creator": "octocat", "reporter": CREATOR},
+            None,
+            "by octocat, not by docs-platform[bot], which has only reported its state",
+            "deployment-creator: octocat",
+        ),
+    ],
+)
+@pytest.mark.parametrize("has_older", [False, True])
+def test_a_deployment_of_the_commit_that_does_not_count_is_named_with_the_reason(
+    made: Mapping[str, Any], environment: str | None, reason: str, remedy: str, has_older: bool
+) -> None:
+    repository = Repository(environment=environment)
+    if has_older:
+        repository.github.add(OLDER)
+    repository.github.add(COMMIT, **made)
+
+    found = repository.read()
+
+    assert not found.is_commit_live
+    assert found.uncounted is not None
+    assert reason in found.uncounted.fact
+    assert remedy in found.uncounted.remedy
+
+
+def test_of_several_that_do_not_count_the_one_with_the_fewest_reasons_is_named() -> None:
+    repository = Repository()
+    repository.github.add(COMMIT, **PREVIEW)
+    repository.github.add(COMMIT, **PREVIEW, creator="octocat")
+
+    uncounted = repository.read().uncounted
+
+    assert uncounted is not None
+    assert uncounted.deployment.creator == CREATOR
 
 
 def test_the_list_is_read_down_to_a_known_deployment_and_three_pages_at_most() -> None:
@@ -208,6 +315,7 @@ def test_the_list_is_read_down_to_a_known_deployment_and_three_pages_at_most() -
         "deployments?per_page=30&page=1&environment=a%20b%26c",
         "deployments?per_page=30&page=2&environment=a%20b%26c",
         "deployments?per_page=30&page=3&environment=a%20b%26c",
+        f"deployments?per_page=30&sha={COMMIT}",  # as it has none: whether it has one of others
         "deployments?per_page=30",  # as none counts: who has deployed, and to which environments
     ]
 
@@ -332,30 +440,33 @@ class TestAttempts:
         assert len(repository.asked) == 1
 
 
-@pytest.mark.parametrize(
-    ("fault", "live"),
-    [(None, COMMIT), (DOWN, None), (Fault(status=403), None)],
-    ids=["read", "an error that may pass", "a refusal"],
-)
-def test_what_is_live_now_is_read_once_and_unknown_after_any_error(
-    fault: Fault | None, live: str | None
-) -> None:
+def test_one_attempt_has_a_time_limit_and_is_not_repeated() -> None:
     repository = Repository()
-    repository.github.add(COMMIT)
-    repository.github.add(NEWER, seconds=STUCK)
-    repository.simulator.script("list_deployments", fault)
+    repository.simulator.script("list_deployments", DOWN)
 
-    found = repository.reader.live_now(repository.job)
+    assert repository.reader.read_once(repository.job) is None
 
-    assert (found.commit if found is not None else None) == live
-    assert repository.clock.elapsed < READ_SECONDS
+    assert len(repository.sent) == 1
     assert repository.sent[0].exchange.timeouts.total_seconds == LAST_ATTEMPT_SECONDS
     assert repository.events.of("retrying") == []
 
 
-@pytest.mark.parametrize("operation", ["list_deployments", "read_deployment", "compare_commits"])
-@pytest.mark.parametrize("status", [401, 403, 404, 301, 422])
-def test_any_other_error_is_final(operation: Operation, status: int) -> None:
+@pytest.mark.parametrize(
+    ("operation", "status", "summary", "cause"),
+    [
+        ("list_deployments", 401, "refused the token", "expired"),
+        ("list_deployments", 403, "refused the token", "deployments"),
+        ("list_deployments", 404, "refused the token", "deployments"),
+        ("list_deployments", 301, "has another name now", "renamed"),
+        ("read_deployment", 403, "refused the token", "deployments"),
+        ("read_deployment", 307, "has another name now", "renamed"),
+        ("compare_commits", 403, "refused the token", "commits"),
+        ("compare_commits", 422, "GitHub returned 422", ""),
+    ],
+)
+def test_any_other_error_is_final(
+    operation: Operation, status: int, summary: str, cause: str
+) -> None:
     repository = Repository()
     repository.github.add(NEWER)
     # these headers are in each of GitHub's responses
@@ -367,10 +478,8 @@ def test_any_other_error_is_final(operation: Operation, status: int) -> None:
         repository.read(timeout_seconds=300)
 
     assert repository.clock.elapsed < READ_SECONDS  # there was one attempt
-    is_unknown_commit = operation == "compare_commits" and status == 404
-    refuses_token = status in {401, 403, 404} and not is_unknown_commit
-    assert ("refused the token" in caught.value.summary) == refuses_token
-    assert ("does not know the commit" in caught.value.summary) == is_unknown_commit
+    assert summary in caught.value.summary
+    assert cause in caught.value.cause
     assert "Not accessible" in caught.value.details[-1]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from docs_platform_action.errors import Cancelled, NotDeployed
 from docs_platform_action.github.deployments import Deployments
+from docs_platform_action.github.uncounted import Uncounted, why_uncounted
 from docs_platform_action.job import DEPLOYMENT, Job
 from docs_platform_action.jobs.commit import note_later_deployment, wait_until_deployed
 from docs_platform_action.jobs.export import Export
@@ -51,23 +52,26 @@ class GitHub:
         environment: str | None = None,
         others: Mapping[str, set[str]] | None = None,
         outage_seconds: float | None = None,
+        uncounted: Uncounted | None = None,
+        is_comparable: bool = True,
+        is_down: bool = False,
     ) -> None:
         self.environment = environment
-        self.reads: list[float] = []  # the deadlines, also of copies
-        self.is_used = False
+        self.reads: list[float] = []  # the deadlines
         self._clock = clock
         self._deployments = [*deployments]
         self._others = others or {}
         self._outage_seconds = outage_seconds
+        self._uncounted = uncounted
+        self._is_comparable = is_comparable
+        self._is_down = is_down
 
     def read(self, _job: Job, *, deadline: float) -> Deployments:
-        self.is_used = True
         self.reads.append(deadline)
         return self._found()
 
-    def live_now(self, _job: Job) -> Deployment | None:
-        self.is_used = True
-        return self._found().live
+    def read_once(self, _job: Job) -> Deployments | None:
+        return None if self._is_down else self._found()
 
     def _found(self) -> Deployments:
         found = Deployments(
@@ -75,6 +79,8 @@ class GitHub:
             began_at=self._clock.monotonic(),
             others=self._others,
             outage_seconds=self._outage_seconds,
+            uncounted=self._uncounted,
+            is_comparable=self._is_comparable,
         )
         live = found.live
         return replace(found, is_commit_live=live is not None and live.commit in {COMMIT, NEWER})
@@ -186,6 +192,39 @@ def test_where_to_look_is_the_page_of_what_is_under_way(pending: Deployment, add
     assert address in Run(pending).failure().remedy
 
 
+def test_the_commit_s_deployment_that_does_not_count_is_named_with_what_would_count_it() -> None:
+    preview = replace(deployment(COMMIT, "success"), environment="preview", is_transient=True)
+    run = Run(deployment(OLDER, "success"), uncounted=why_uncounted(preview, GitHub.creator, None))
+
+    failure = run.failure()
+
+    (fact,) = failure.details
+    assert f"{COMMIT[:7]} has no deployment that counts." in fact
+    assert fact.endswith("because it is transient, as GitHub calls it.")
+    assert "`deployment-environment: preview`" in failure.remedy
+    assert fact in [text for text, _ in run.events.of("noted")]
+
+
+def test_commits_without_a_common_ancestor_are_waited_for_and_named() -> None:
+    run = Run(deployment(OLDER, "success"), is_comparable=False)
+
+    failure = run.failure()
+
+    assert "no common ancestor" in failure.details[0]
+    assert "rewritten" in failure.cause
+
+
+def test_a_creator_that_has_only_previews_is_not_said_to_have_none() -> None:
+    run = Run(others={GitHub.creator: {"preview (transient)"}, "octocat": {"docs"}})
+
+    (fact,) = run.failure().details
+
+    assert fact == (
+        "GitHub has no deployment by docs-platform[bot] that counts yet. It has some in "
+        "preview (transient). Other accounts have deployments: octocat (docs)."
+    )
+
+
 @pytest.mark.parametrize("environment", [None, "production"])
 @pytest.mark.parametrize("others", [{}, {"octocat": {"github-pages", "docs"}}])
 def test_without_deployments_it_is_said_whose_were_looked_for_and_which_there_are(
@@ -242,6 +281,17 @@ def test_without_a_live_deployment_at_the_end_nothing_is_recorded(
     assert run.events.of("noted") == []
 
 
+def test_after_an_error_at_the_end_the_later_commit_is_unknown() -> None:
+    run = Run(is_down=True)
+    run.job.deployed = deployment(COMMIT, "success")
+
+    note_later_deployment(run.job, run.github, run.parts)
+
+    assert run.job.is_deployed_later_unknown
+    ((text, _),) = run.events.of("noted")
+    assert "unknown" in text
+
+
 def test_without_a_deployment_at_the_start_none_is_looked_for_at_the_end() -> None:
     run = Run(deployment(COMMIT, "success"))
 
@@ -249,15 +299,6 @@ def test_without_a_deployment_at_the_start_none_is_looked_for_at_the_end() -> No
 
     assert run.job.deployed_later is None
     assert run.events.seen == []
-
-
-def test_each_wait_has_a_reader_of_its_own() -> None:
-    run = Run(deployment(COMMIT, "success"))
-
-    run.wait()
-    note_later_deployment(run.job, run.github, run.parts)
-
-    assert not run.github.is_used
 
 
 def test_a_job_that_waits_for_a_commit_is_in_that_phase_until_it_is_served() -> None:
