@@ -1,10 +1,17 @@
 """Checks of what concerns two inputs, or an input and the mode."""
 
+from typing import Final
+
 from ..text import join_names
 from . import table
 from .mistakes import Mistakes
 from .table import INPUTS, Input, Mode
 from .values import InputValues
+
+# A step may have these without a use for them: its workflow sets the mode, or leaves `commit` empty
+# in some runs.
+_OF_EVERY_STEP: Final = ("base-url", "admin-key")
+_OF_COMMIT: Final = ("github-token", "deployment-creator", "deployment-environment")
 
 
 def check_intervals(values: InputValues, mistakes: Mistakes) -> None:
@@ -71,13 +78,12 @@ def check_needs(values: InputValues, mistakes: Mistakes) -> None:
 
 def warnings_of_no_effect(values: InputValues) -> list[str]:
     """Return a warning for each input that has no effect. To be called without mistakes."""
+    silent = {*_OF_EVERY_STEP}
+    if not values.is_set("commit"):
+        silent |= {*_OF_COMMIT}
     warnings = []
-    has_creator = values.value(table.DEPLOYMENT_CREATOR) is not None
-    if has_creator and values.value(table.COMMIT) is None:
-        effect = "Input `deployment-creator` has no effect without `commit`"
-        warnings.append(f"{effect}: the run does not wait for a deployment.")
     for row in INPUTS:
-        if values.is_set(row.name):
+        if values.is_set(row.name) and row.name not in silent:
             warnings += _warnings_of(row, values)
     return warnings
 

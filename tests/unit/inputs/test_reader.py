@@ -585,10 +585,23 @@ class TestWarnings:
         assert warned_of({**base, **inputs}) == [*inputs]
         assert settings({**base, **inputs}) == settings(base)
 
-    def test_a_creator_without_a_commit_has_none(self) -> None:
-        assert warned_of({**EXPORT, "deployment-creator": "docs-platform[bot]"}) == [
-            "deployment-creator"
-        ]
+    @pytest.mark.parametrize("base", [EXPORT, PROJECT, COLLECT, UNPACK, AGENT])
+    def test_inputs_that_every_step_of_a_workflow_may_have_bring_none(
+        self, base: dict[str, str]
+    ) -> None:
+        inputs = {**COMMIT, "commit": "", "deployment-environment": "docs"}
+        platform = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY}
+        Path("b").touch()
+
+        assert warned_of({**base, **platform, **inputs}) == []
+
+    @pytest.mark.parametrize("base", [COLLECT, UNPACK, AGENT])
+    def test_a_commit_brings_them_in_the_other_modes(self, base: dict[str, str]) -> None:
+        inputs = {**COMMIT, "deployment-environment": "docs", "commit-timeout": "5m"}
+        Path("b").touch()
+
+        assert warned_of({**base, **inputs}) == [*inputs]
+        assert warned_of({**base, "commit-timeout": "5m"}) == ["commit-timeout"]
 
     def test_without_waiting_inputs_about_delivery_have_none(self) -> None:
         assert warned_of({**PROJECT, "wait": "false", "min-pages": "1"}) == ["min-pages"]
