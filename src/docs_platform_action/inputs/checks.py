@@ -1,11 +1,14 @@
 """Checks of what concerns two inputs, or an input and the mode."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from ..text import join_names
 from . import table
 from .mistakes import Mistakes
+from .sites import Site
 from .table import INPUTS, Input, Mode
+from .validators import parse_github_api_url
 from .values import InputValues
 
 # A step may have these without a use for them: its workflow sets the mode, or leaves `commit` empty
@@ -46,23 +49,40 @@ def check_min_pages(values: InputValues, mistakes: Mistakes) -> None:
         mistakes.add("min-pages", f"needs `site-path` with `project-id`, {reason}; {advice}")
 
 
-def check_commit(values: InputValues, mistakes: Mistakes, *, has_github: bool) -> None:
-    """Report what is missing to wait for a commit.
+def check_commit(
+    values: InputValues,
+    sites: Sequence[Site],
+    mistakes: Mistakes,
+    *,
+    api_url: str,
+    repository: str,
+) -> None:
+    """Report what makes it impossible to wait for a commit.
 
-    `has_github` says whether the runner names the repository and the address of GitHub's API.
+    The address of GitHub's API and the repository are the runner's own.
     """
     if values.mode not in table.COMMIT.modes or not values.is_set("commit"):
+        return
+    if not api_url or not repository:
+        names = "GITHUB_REPOSITORY and GITHUB_API_URL"
+        mistakes.add("commit", f"works only in a workflow, whose runner sets {names}; remove it")
         return
     required = {
         "github-token": "`${{ github.token }}`",
         "deployment-creator": "`docs-platform[bot]`",
     }
     for name, usual in required.items():
-        if not values.is_set(name):
+        if not values.is_set(name) and name not in mistakes.names:
             mistakes.add(name, f"missing; `commit` requires it, such as {usual}")
-    if not has_github:
-        names = "GITHUB_REPOSITORY and GITHUB_API_URL"
-        mistakes.add("commit", f"works only in a workflow, whose runner sets {names}; remove it")
+    try:
+        parse_github_api_url(api_url)
+    except ValueError as reason:
+        mistakes.add("commit", f"cannot be used: GITHUB_API_URL {reason}")
+    if len(sites) > 1:
+        fact = f"needs exactly one site, but there are {len(sites)}"
+        cause = "an account's deployments do not tell one site from another"
+        advice = "export each site in a job of its own, such as one of a matrix"
+        mistakes.add("commit", f"{fact}, and {cause}; {advice}")
 
 
 def check_needs(values: InputValues, mistakes: Mistakes) -> None:
