@@ -43,7 +43,8 @@ def check_min_pages(values: InputValues, mistakes: Mistakes) -> None:
     """Report `min-pages` if nothing can count the pages."""
     if not values.is_set("project-id") or not values.delivers:
         return
-    if values.value(table.MIN_PAGES) is not None and not values.is_set("site-path"):
+    has_site = values.is_set("site-path") or "site-path" in mistakes.names
+    if values.value(table.MIN_PAGES) is not None and not has_site:
         reason = "because such an export reports no number of pages"
         advice = "set both, or remove `min-pages`"
         mistakes.add("min-pages", f"needs `site-path` with `project-id`, {reason}; {advice}")
@@ -63,9 +64,12 @@ def check_commit(
     """
     if values.mode not in table.COMMIT.modes or not values.is_set("commit"):
         return
-    if not api_url or not repository:
-        names = "GITHUB_REPOSITORY and GITHUB_API_URL"
-        mistakes.add("commit", f"works only in a workflow, whose runner sets {names}; remove it")
+    runner = {"GITHUB_API_URL": api_url, "GITHUB_REPOSITORY": repository}
+    unset = [name for name, value in runner.items() if not value]
+    if unset:
+        names = " and ".join(unset)
+        error = f"works only in a workflow whose runner sets {names}; elsewhere, remove it"
+        mistakes.add("commit", error)
         return
     required = {
         "github-token": "`${{ github.token }}`",
@@ -86,12 +90,18 @@ def check_commit(
 
 
 def check_needs(values: InputValues, mistakes: Mistakes) -> None:
-    """Report inputs about delivery without the input that they are about."""
+    """Report inputs about delivery without the input that they are about.
+
+    Not if that is reported already, such as by a misspelled name: then it is meant to be set.
+    """
     if not values.delivers:
         return
+    reported = [*mistakes.names]
     for row in INPUTS:
+        if not row.needs or row.needs in reported:
+            continue
         value = values.value(row)  # `False` counts as unset
-        if row.needs and value and not values.is_set(row.needs):
+        if value and not values.is_set(row.needs):
             advice = f"set both, or remove `{row.name}`"
             mistakes.add(row.name, f"has no effect without `{row.needs}`; {advice}")
 

@@ -623,6 +623,38 @@ class TestRefused:
         assert hint in text
         assert ("mode: agent" in text) == ("mode: agent" in hint)
 
+    @pytest.mark.parametrize("inputs", [{**EXPORT, "admin-key": ""}, {**COLLECT, "job-id": ""}])
+    def test_outside_a_workflow_none_of_its_secrets_and_outputs_is_the_cause(
+        self, inputs: dict[str, str]
+    ) -> None:
+        (text,) = errors_of(reader_of(inputs, in_workflow=False))
+
+        assert text.endswith(" requires it")
+
+    @pytest.mark.parametrize(
+        ("inputs", "names"),
+        [
+            ({**PLAN, "compare-with": "", "compare_wiht": "m", **EACH}, ["compare-with"]),
+            ({**EXPORT, "site_paht": "s", "manifest-path": "m"}, ["site-path"]),
+            ({**PROJECT, "site_paht": "s", "min-pages": "5"}, ["site-path"]),
+            ({**UNPACK, "site-path": "", "manifest-path": "m"}, ["site-path"]),
+            ({**EXPORT, "domain": "", "project_idd": "65"}, ["project-id"]),
+        ],
+    )
+    def test_what_only_follows_from_another_mistake_is_not_reported(
+        self, inputs: dict[str, str], names: list[str]
+    ) -> None:
+        Path("b").touch()
+
+        assert refused(inputs) == names
+
+    def test_a_token_whose_name_is_misspelled_is_not_missing(self) -> None:
+        given = {**EXPORT, **COMMIT, "github-token": "", "github_tokn": "ghs_t0ken"}
+
+        (text,) = errors_of(Reader(RUNNER | variables(given), in_workflow=True))
+
+        assert "did you mean `github-token`?" in text
+
 
 class TestWarnings:
     @pytest.mark.parametrize(
