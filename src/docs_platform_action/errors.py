@@ -87,7 +87,6 @@ class NotDeployed(ActionError):
     """
 
     failure_reason = "not-deployed"
-    is_about_all_sites = True
 
 
 class Unauthorized(ActionError):

@@ -88,16 +88,6 @@ def test_what_is_live_at_the_start_is_an_output_of_a_run_that_fails_later(action
     assert ended.outputs["deployedCommit"] == COMMIT
 
 
-def test_of_several_sites_only_the_first_one_waits_for_the_commit(action: Action) -> None:
-    platform = platform_of((COMMIT, {"seconds": 60}))
-    several = {**WAITING, "domain": "a.example.com\nb.example.com"}
-
-    ended = action.run(platform, **several, wait="false")
-
-    assert [row["deployedCommit"] for row in ended.results] == [COMMIT, COMMIT]
-    assert platform.simulator.count("list_deployments") == 7  # every 10 s, until the minute is over
-
-
 def test_deployments_that_a_workflow_cleans_up_do_not_end_the_wait(action: Action) -> None:
     platform = platform_of((OLDER, {}), (COMMIT, {"seconds": 60}))
     # the list still has the first one, and the next has no common ancestor
@@ -230,28 +220,6 @@ class TestTheSecondRead:
 
         assert ended.exit_code == 0
         assert platform.simulator.count("list_deployments") == 1
-
-
-def test_several_domains_wait_once_and_hold_the_same_commit(action: Action) -> None:
-    platform = platform_of((OLDER, {}), (COMMIT, {"seconds": 100}))
-
-    domains = "a.example.com\nb.example.com\nc.example.com"
-
-    ended = action.run(platform, **{**WAITING, "domain": domains})
-
-    assert [job["deployedCommit"] for job in ended.results] == [COMMIT] * 3
-    assert "deployedCommit" not in ended.outputs
-    assert platform.simulator.count("compare_commits") == 1
-    assert platform.simulator.count("list_deployments") < 20
-
-
-def test_several_domains_fail_together(action: Action) -> None:
-    platform = platform_of((OLDER, {}))
-    inputs = {**WAITING, "domain": "a.example.com\nb.example.com", "commit_timeout": "1m"}
-
-    ended = action.run(platform, **inputs)
-
-    assert [job["failureReason"] for job in ended.results] == ["not-deployed"] * 2
 
 
 def test_each_secret_goes_to_its_own_server_and_is_masked(action: Action) -> None:

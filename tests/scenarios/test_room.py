@@ -435,29 +435,6 @@ class TestCommit:
         assert ended.end == (0, None)
         assert ended.outputs["deployedCommit"] == NEWER
 
-    def test_of_several_sites_one_start_is_sent_at_a_time(self, action: Action) -> None:
-        platform = platform_of()
-        platform.simulator.github.add(COMMIT)
-        platform.simulator.script_forever("start_export", LIMIT)
-
-        ended = self.export(action, platform, *sites(20))
-
-        assert {*reasons(ended)} == {"unavailable"}
-        assert len(times(platform)) < 25
-        assert {row["deployedCommit"] for row in ended.results} == {None}
-
-    def test_of_several_sites_those_that_were_only_held_back_are_read_again_too(
-        self, action: Action
-    ) -> None:
-        platform = platform_of(start_quota=StartQuota(starts=2, hour_seconds=900))
-        platform.simulator.github.add(COMMIT)
-        platform.simulator.github.add(NEWER, in_seconds=300)
-
-        ended = self.export(action, platform, *FIVE, max_parallel="1")
-
-        commits = [row["deployedCommit"] for row in ended.results]
-        assert commits == [COMMIT, COMMIT, NEWER, NEWER, NEWER]
-
     def test_one_that_is_no_longer_served_after_a_wait_is_not_exported(
         self, action: Action
     ) -> None:

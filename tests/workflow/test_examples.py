@@ -308,7 +308,11 @@ def test_many_sites_are_deployed_and_the_failed_one_stays_unchanged(
     variables = {**UPLOAD, name: "\n".join(sites)}
 
     run = act.run(
-        "export-many-deploy-each.yml", platform, variables=variables, environment=endpoint(storage)
+        "export-many-deploy-each.yml",
+        platform,
+        event="workflow_dispatch",
+        variables=variables,
+        environment=endpoint(storage),
     )
 
     assert not run.succeeded, run.log
@@ -331,7 +335,11 @@ def test_a_site_without_a_domain_is_not_deployed_to_the_whole_bucket(
     variables = {**UPLOAD, "DOCS_PROJECTS": "docs"}
 
     run = act.run(
-        "export-many-deploy-each.yml", platform, variables=variables, environment=endpoint(storage)
+        "export-many-deploy-each.yml",
+        platform,
+        event="workflow_dispatch",
+        variables=variables,
+        environment=endpoint(storage),
     )
 
     assert not run.succeeded, run.log

@@ -1,10 +1,20 @@
 """Checks of what concerns two inputs, or an input and the mode."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from ..text import join_names
 from . import table
 from .mistakes import Mistakes
+from .sites import Site
 from .table import INPUTS, Input, Mode
+from .validators import parse_github_api_url
 from .values import InputValues
+
+# A step may have these without a use for them: its workflow sets the mode, or leaves `commit` empty
+# in some runs.
+_OF_EVERY_STEP: Final = ("base-url", "admin-key")
+_OF_COMMIT: Final = ("github-token", "deployment-creator", "deployment-environment")
 
 
 def check_intervals(values: InputValues, mistakes: Mistakes) -> None:
@@ -33,51 +43,77 @@ def check_min_pages(values: InputValues, mistakes: Mistakes) -> None:
     """Report `min-pages` if nothing can count the pages."""
     if not values.is_set("project-id") or not values.delivers:
         return
-    if values.value(table.MIN_PAGES) is not None and not values.is_set("site-path"):
+    has_site = values.is_set("site-path") or "site-path" in mistakes.names
+    if values.value(table.MIN_PAGES) is not None and not has_site:
         reason = "because such an export reports no number of pages"
         advice = "set both, or remove `min-pages`"
         mistakes.add("min-pages", f"needs `site-path` with `project-id`, {reason}; {advice}")
 
 
-def check_commit(values: InputValues, mistakes: Mistakes, *, has_github: bool) -> None:
-    """Report what is missing to wait for a commit.
+def check_commit(
+    values: InputValues,
+    sites: Sequence[Site],
+    mistakes: Mistakes,
+    *,
+    api_url: str,
+    repository: str,
+) -> None:
+    """Report what makes it impossible to wait for a commit.
 
-    `has_github` says whether the runner names the repository and the address of GitHub's API.
+    The address of GitHub's API and the repository are the runner's own.
     """
     if values.mode not in table.COMMIT.modes or not values.is_set("commit"):
+        return
+    runner = {"GITHUB_API_URL": api_url, "GITHUB_REPOSITORY": repository}
+    unset = [name for name, value in runner.items() if not value]
+    if unset:
+        names = " and ".join(unset)
+        error = f"works only in a workflow whose runner sets {names}; elsewhere, remove it"
+        mistakes.add("commit", error)
         return
     required = {
         "github-token": "`${{ github.token }}`",
         "deployment-creator": "`docs-platform[bot]`",
     }
     for name, usual in required.items():
-        if not values.is_set(name):
+        if not values.is_set(name) and name not in mistakes.names:
             mistakes.add(name, f"missing; `commit` requires it, such as {usual}")
-    if not has_github:
-        names = "GITHUB_REPOSITORY and GITHUB_API_URL"
-        mistakes.add("commit", f"works only in a workflow, whose runner sets {names}; remove it")
+    try:
+        parse_github_api_url(api_url)
+    except ValueError as reason:
+        mistakes.add("commit", f"cannot be used: GITHUB_API_URL {reason}")
+    if len(sites) > 1:
+        fact = f"needs exactly one site, but there are {len(sites)}"
+        cause = "an account's deployments do not tell one site from another"
+        advice = "export each site in a job of its own, such as one of a matrix"
+        mistakes.add("commit", f"{fact}, and {cause}; {advice}")
 
 
 def check_needs(values: InputValues, mistakes: Mistakes) -> None:
-    """Report inputs about delivery without the input that they are about."""
+    """Report inputs about delivery without the input that they are about.
+
+    Not if that is reported already, such as by a misspelled name: then it is meant to be set.
+    """
     if not values.delivers:
         return
+    reported = [*mistakes.names]
     for row in INPUTS:
+        if not row.needs or row.needs in reported:
+            continue
         value = values.value(row)  # `False` counts as unset
-        if row.needs and value and not values.is_set(row.needs):
+        if value and not values.is_set(row.needs):
             advice = f"set both, or remove `{row.name}`"
             mistakes.add(row.name, f"has no effect without `{row.needs}`; {advice}")
 
 
 def warnings_of_no_effect(values: InputValues) -> list[str]:
     """Return a warning for each input that has no effect. To be called without mistakes."""
+    silent = {*_OF_EVERY_STEP}
+    if not values.is_set("commit"):
+        silent |= {*_OF_COMMIT}
     warnings = []
-    has_creator = values.value(table.DEPLOYMENT_CREATOR) is not None
-    if has_creator and values.value(table.COMMIT) is None:
-        effect = "Input `deployment-creator` has no effect without `commit`"
-        warnings.append(f"{effect}: the run does not wait for a deployment.")
     for row in INPUTS:
-        if values.is_set(row.name):
+        if values.is_set(row.name) and row.name not in silent:
             warnings += _warnings_of(row, values)
     return warnings
 

@@ -27,6 +27,7 @@ class GivenInputs:
     """
 
     def __init__(self, environ: Mapping[str, str], *, in_workflow: bool) -> None:
+        self.in_workflow = in_workflow
         keys = _values_of(environ, _KEYS)
         self.secrets = [*keys, *_values_of(environ, _TOKENS)]
         self._redactor = Redactor(keys)

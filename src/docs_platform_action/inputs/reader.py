@@ -66,13 +66,18 @@ class Reader:
         temporary folder if there is one. `env_file` is the file that `OUTPUT_ENV_FILE` names, if
         the run writes it.
         """
-        has_github = bool(self._github_api_url and self._github_repository)
         self._values.check()
         check_intervals(self._values, self._mistakes)
         check_job_id(self._values, self._mistakes)
         sites = read_sites(self._values, self._mistakes)
         check_min_pages(self._values, self._mistakes)
-        check_commit(self._values, self._mistakes, has_github=has_github)
+        check_commit(
+            self._values,
+            sites,
+            self._mistakes,
+            api_url=self._github_api_url,
+            repository=self._github_repository,
+        )
         check_needs(self._values, self._mistakes)
         paths = self._resolve_paths(sites, roots)
         compared = self._resolve_compared(sites, roots)

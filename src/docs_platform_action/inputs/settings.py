@@ -7,6 +7,7 @@ from typing import Self
 from ..models import FileDigests, MaxRemoved, OutputPath
 from . import table
 from .checked import Inputs
+from .validators import parse_github_api_url
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +142,7 @@ class CommitSettings:
             github_token=inputs.required(table.GITHUB_TOKEN),
             deployment_creator=inputs.required(table.DEPLOYMENT_CREATOR),
             deployment_environment=inputs.value(table.DEPLOYMENT_ENVIRONMENT),
-            github_api_url=inputs.github_api_url,
+            github_api_url=parse_github_api_url(inputs.github_api_url),
             github_server_url=inputs.github_server_url,
             github_repository=inputs.github_repository,
         )

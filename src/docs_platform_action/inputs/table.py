@@ -56,6 +56,7 @@ class Input(Generic[T_co]):
     required_in: Sequence[Mode] = ()
     unless: str = ""  # another input, with which it is not required
     hint: str = ""  # what to do if it is missing
+    workflow_hint: str = ""  # the same, but only in a workflow
     needs: str = ""  # another input, without which it is refused
     several_in: Sequence[Mode] = ()  # of sites: the modes in which it may have several lines
     is_about_delivery: bool = False  # no effect with `wait: false`
@@ -110,7 +111,7 @@ ADMIN_KEY: Final = Input(
     parse_key,
     PLATFORM_MODES,
     required_in=PLATFORM_MODES,
-    hint=_EMPTY_KEY,
+    workflow_hint=_EMPTY_KEY,
 )
 DOMAIN: Final = Input(
     "domain",
@@ -134,7 +135,7 @@ JOB_ID: Final = Input(
     parse_identifier,
     _COLLECT_AGENT,
     required_in=_COLLECT_AGENT,
-    hint=_EMPTY_OUTPUT,
+    workflow_hint=_EMPTY_OUTPUT,
 )
 START_TIMEOUT: Final = Input("start-timeout", parse_duration, _EXPORT, default="75m")
 TIMEOUT: Final = Input("timeout", parse_duration, PLATFORM_MODES, default="60m")
@@ -177,7 +178,7 @@ BUNDLE_SHA256: Final = Input(
     partial(parse_hexadecimal, what="a SHA-256, such as the output `bundleSha256`", digits=64),
     _UNPACK,
     required_in=_UNPACK,
-    hint=_EMPTY_OUTPUT,
+    workflow_hint=_EMPTY_OUTPUT,
 )
 SITE_PATH: Final = PathInput(
     "site-path",

@@ -57,7 +57,17 @@ def parse_duration(value: str) -> float:
 
 
 def parse_base_url(value: str) -> str:
-    """Return the API's address without a trailing slash."""
+    """Return the platform's address without a trailing slash."""
+    return _parse_api_url(value, "https://api.example.com", what="key")
+
+
+def parse_github_api_url(value: str) -> str:
+    """Return the address of GitHub's API without a trailing slash."""
+    return _parse_api_url(value, "https://api.github.com", what="token")
+
+
+def _parse_api_url(value: str, example: str, *, what: str) -> str:
+    """Return an address without a trailing slash. `what` is the secret that is sent to it."""
     if _NOT_PLAIN.search(value):
         advice = "write the host name in ASCII (Punycode)"
         raise ValueError(f"contains white space, control or non-ASCII characters; {advice}")
@@ -69,10 +79,10 @@ def parse_base_url(value: str) -> str:
     is_web = scheme.lower() in {"https", "http"} and is_web_address(value)
     has_plain_host = _is_host(host) or _IPV6_HOST.fullmatch(host) is not None
     if not is_web or not has_plain_host:
-        raise ValueError("is not a valid https address; use one such as https://api.example.com")
+        raise ValueError(f"is not a valid https address; use one such as {example}")
     if scheme.lower() == "http" and not is_loopback(urlsplit(value).hostname or ""):
-        advice = "use https, which encrypts the key (http is only for loopback hosts)"
-        raise ValueError(f"uses http; {advice}")
+        advice = "use https (http is only for loopback hosts)"
+        raise ValueError(f"uses http, so the {what} would be sent unencrypted; {advice}")
     return value.rstrip("/")
 
 

@@ -82,12 +82,16 @@ class InputValues:
     def _error_without_text(self, row: Input[object]) -> str | None:
         # at this point, an empty input has a mistake only if its name was misspelled
         is_misspelled = row.name in self._mistakes.names
-        has_alternative = bool(row.unless) and self.is_set(row.unless)
+        is_alternative_meant = row.unless in self._mistakes.names
+        has_alternative = bool(row.unless) and (self.is_set(row.unless) or is_alternative_meant)
         is_required = self.mode in row.required_in
         if not is_required or has_alternative or is_misspelled:
             return None
         missing = f"missing; mode `{self.mode}` requires it"
-        return f"{missing}. {row.hint}" if row.hint else missing
+        hint = row.hint
+        if self._given.in_workflow:
+            hint = hint or row.workflow_hint
+        return f"{missing}. {hint}" if hint else missing
 
 
 def _mode_named(text: str) -> Mode | None:

@@ -69,23 +69,15 @@ class Export(Collect):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportWork(SiteWork):
-    """What is asked for a site.
-
-    `first` is the first job of the run, whose wait for the commit counts for all.
-    """
+    """What is asked for a site."""
 
     start_options: Mapping[str, object]
-    first: Job
     is_only_one: bool
 
 
-def wait_for_commit(job: Job, work: ExportWork, context: PlatformContext) -> None:
-    """Wait until the platform serves the commit, unless the wait of the first job still counts."""
-    if context.github is None:
-        return
-    may_be_outdated = job.room is not None or context.room.has_been_limited
-    job.deployed = None if may_be_outdated else work.first.deployed
-    if job.deployed is None:
+def wait_for_commit(job: Job, _work: ExportWork, context: PlatformContext) -> None:
+    """Wait until the platform serves the commit. Before a further attempt to start, again."""
+    if context.github is not None:
         wait_until_deployed(job, context.github, context)
 
 
@@ -143,7 +135,6 @@ def batch(settings: ExportSettings) -> Batch:
             waiting=settings.waiting,
             delivery=site.delivery,
             start_options=settings.start_options,
-            first=jobs[0],
             is_only_one=len(jobs) == 1,
         )
         steps = STEPS if settings.wait else STEPS_WITHOUT_WAIT

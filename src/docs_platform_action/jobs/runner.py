@@ -7,7 +7,7 @@ from typing import Final
 
 from ..bundle.link import Renewals
 from ..context import Context
-from ..errors import ActionError, Cancelled, NoRoom, NotDeployed, internal_error
+from ..errors import ActionError, Cancelled, NoRoom, internal_error
 from ..job import DOWNLOAD, UNPACK, Job
 from ..platform.room import StartHeld, room_failure
 from ..signals import ABORT_GRACE_SECONDS
@@ -168,9 +168,8 @@ class Runner:
 
     def _fail(self, job: Job, failure: ActionError) -> None:
         """End a job, and those in the queue, too, if they would fail in the same way."""
-        is_about_key = failure.is_about_all_sites and not self._is_key_accepted
         others: Sequence[Job] = ()
-        if is_about_key or isinstance(failure, NotDeployed):
+        if failure.is_about_all_sites and not self._is_key_accepted:
             others = self._queue.take_all()
         self._end(job, failure)
         not_started = f"It was not started because {job.site} failed with this error."

@@ -112,6 +112,13 @@ def settings(inputs: Mapping[str, str], *, in_workflow: bool = True) -> Settings
     return read_settings(reader_of(inputs, in_workflow=in_workflow))
 
 
+def settings_without_a_commit(runner: Mapping[str, str]) -> ExportSettings:
+    inputs = {**EXPORT, **COMMIT, "commit": ""}
+    read = read_settings(Reader({**runner} | variables(inputs), in_workflow=True))
+    assert isinstance(read, ExportSettings)
+    return read
+
+
 def export_settings(inputs: Mapping[str, str]) -> ExportSettings:
     read = settings(inputs)
     assert isinstance(read, ExportSettings)
@@ -363,7 +370,7 @@ class TestSettings:
             ("deployment-creator", True, ["deployment-creator"]),
             ("GITHUB_API_URL", True, ["commit"]),
             ("GITHUB_REPOSITORY", True, ["commit"]),
-            ("github-token", False, ["github-token", "commit"]),
+            ("github-token", False, ["commit"]),
             ("nothing", False, ["commit"]),
         ],
     )
@@ -380,6 +387,64 @@ class TestSettings:
         errors = errors_of(Reader(environ, in_workflow=in_workflow))
 
         assert [text.split("`")[1] for text in errors] == names
+
+    @pytest.mark.parametrize(
+        "sites",
+        [
+            {"domain": SEVERAL},
+            {"domain": "", "project-id": PROJECTS["project-id"]},
+        ],
+    )
+    def test_a_commit_is_for_one_site(self, sites: dict[str, str]) -> None:
+        environ = RUNNER | variables({**EXPORT, **COMMIT, **sites})
+
+        (error,) = errors_of(Reader(environ, in_workflow=True))
+
+        assert error.startswith("Invalid input `commit`: needs exactly one site, but there are 2")
+        assert "do not tell one site from another" in error
+        assert "matrix" in error
+
+    @pytest.mark.parametrize(
+        ("address", "used"),
+        [
+            ("https://api.github.com", "https://api.github.com"),
+            ("https://github.example.com/api/v3/", "https://github.example.com/api/v3"),
+            ("http://127.0.0.1:8082", "http://127.0.0.1:8082"),
+            ("http://localhost", "http://localhost"),
+        ],
+    )
+    def test_the_address_of_githubs_api_is_used(self, address: str, used: str) -> None:
+        environ = {**RUNNER, "GITHUB_API_URL": address} | variables({**EXPORT, **COMMIT})
+
+        read = read_settings(Reader(environ, in_workflow=True))
+
+        assert isinstance(read, ExportSettings)
+        assert read.commit is not None
+        assert read.commit.github_api_url == used
+
+    @pytest.mark.parametrize(
+        ("address", "error"),
+        [
+            ("", "works only in a workflow"),
+            ("http://github.example.com", "GITHUB_API_URL uses http, so the token would be sent"),
+            ("https://user:pass@api.github.com", "GITHUB_API_URL contains a user name"),
+            ("https://api.github.com?x=1", "GITHUB_API_URL contains a user name, query"),
+            ("api.github.com", "GITHUB_API_URL is not a valid https address"),
+            ("ftp://api.github.com", "such as https://api.github.com"),
+            ("https://api github.com", "GITHUB_API_URL contains white space"),
+        ],
+    )
+    def test_no_token_is_sent_to_an_address_that_is_not_safe(
+        self, address: str, error: str
+    ) -> None:
+        runner = {**RUNNER, "GITHUB_API_URL": address}
+
+        (found,) = errors_of(Reader(runner | variables({**EXPORT, **COMMIT}), in_workflow=True))
+
+        assert found.startswith("Invalid input `commit`: ")
+        assert error in found
+        assert "pass" not in found
+        assert settings_without_a_commit(runner).commit is None
 
 
 class TestBeforeTheRest:
@@ -558,6 +623,38 @@ class TestRefused:
         assert hint in text
         assert ("mode: agent" in text) == ("mode: agent" in hint)
 
+    @pytest.mark.parametrize("inputs", [{**EXPORT, "admin-key": ""}, {**COLLECT, "job-id": ""}])
+    def test_outside_a_workflow_none_of_its_secrets_and_outputs_is_the_cause(
+        self, inputs: dict[str, str]
+    ) -> None:
+        (text,) = errors_of(reader_of(inputs, in_workflow=False))
+
+        assert text.endswith(" requires it")
+
+    @pytest.mark.parametrize(
+        ("inputs", "names"),
+        [
+            ({**PLAN, "compare-with": "", "compare_wiht": "m", **EACH}, ["compare-with"]),
+            ({**EXPORT, "site_paht": "s", "manifest-path": "m"}, ["site-path"]),
+            ({**PROJECT, "site_paht": "s", "min-pages": "5"}, ["site-path"]),
+            ({**UNPACK, "site-path": "", "manifest-path": "m"}, ["site-path"]),
+            ({**EXPORT, "domain": "", "project_idd": "65"}, ["project-id"]),
+        ],
+    )
+    def test_what_only_follows_from_another_mistake_is_not_reported(
+        self, inputs: dict[str, str], names: list[str]
+    ) -> None:
+        Path("b").touch()
+
+        assert refused(inputs) == names
+
+    def test_a_token_whose_name_is_misspelled_is_not_missing(self) -> None:
+        given = {**EXPORT, **COMMIT, "github-token": "", "github_tokn": "ghs_t0ken"}
+
+        (text,) = errors_of(Reader(RUNNER | variables(given), in_workflow=True))
+
+        assert "did you mean `github-token`?" in text
+
 
 class TestWarnings:
     @pytest.mark.parametrize(
@@ -585,10 +682,23 @@ class TestWarnings:
         assert warned_of({**base, **inputs}) == [*inputs]
         assert settings({**base, **inputs}) == settings(base)
 
-    def test_a_creator_without_a_commit_has_none(self) -> None:
-        assert warned_of({**EXPORT, "deployment-creator": "docs-platform[bot]"}) == [
-            "deployment-creator"
-        ]
+    @pytest.mark.parametrize("base", [EXPORT, PROJECT, COLLECT, UNPACK, AGENT])
+    def test_inputs_that_every_step_of_a_workflow_may_have_bring_none(
+        self, base: dict[str, str]
+    ) -> None:
+        inputs = {**COMMIT, "commit": "", "deployment-environment": "docs"}
+        platform = {"base-url": "https://api.example.com", "admin-key": ADMIN_KEY}
+        Path("b").touch()
+
+        assert warned_of({**base, **platform, **inputs}) == []
+
+    @pytest.mark.parametrize("base", [COLLECT, UNPACK, AGENT])
+    def test_a_commit_brings_them_in_the_other_modes(self, base: dict[str, str]) -> None:
+        inputs = {**COMMIT, "deployment-environment": "docs", "commit-timeout": "5m"}
+        Path("b").touch()
+
+        assert warned_of({**base, **inputs}) == [*inputs]
+        assert warned_of({**base, "commit-timeout": "5m"}) == ["commit-timeout"]
 
     def test_without_waiting_inputs_about_delivery_have_none(self) -> None:
         assert warned_of({**PROJECT, "wait": "false", "min-pages": "1"}) == ["min-pages"]

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import pytest
 
-from docs_platform_action.errors import NoRoom
 from docs_platform_action.inputs.settings import (
     CommitSettings,
     DeliverySettings,
@@ -19,8 +18,7 @@ from docs_platform_action.inputs.settings import (
 from docs_platform_action.job import Job
 from docs_platform_action.jobs import export
 from docs_platform_action.jobs.export import ExportWork
-from docs_platform_action.models import BundleLink, Deployment, ExportJob, RoomWait
-from docs_platform_action.platform.room import Room
+from docs_platform_action.models import BundleLink, Deployment, ExportJob
 from tests.unit.fakes import RecordedEvents, context
 from tests.unit.jobs.steps import PLATFORM, WAITING, run_steps
 from tests.virtual_time import VirtualClock
@@ -163,7 +161,7 @@ def test_nothing_is_said_of_a_job_whose_id_cannot_be_written() -> None:
 
 
 def test_there_is_a_task_for_each_site_in_their_order() -> None:
-    batch = export.batch(replace(SEVERAL, commit=COMMIT))
+    batch = export.batch(SEVERAL)
 
     first, second = batch.jobs
     assert [(job.domain, job.project_id) for job in batch.jobs] == [("a", None), ("b", "65")]
@@ -173,25 +171,22 @@ def test_there_is_a_task_for_each_site_in_their_order() -> None:
         second: SEVERAL.sites[1].delivery,
     }
     assert batch.platform == PLATFORM
-    assert batch.commit == COMMIT
+    assert batch.commit is None
     assert batch.start_timeout_seconds == 60
     assert batch.max_parallel == 3
-    works = [task.settings for task in batch.tasks]
-    assert [work.first for work in works] == [first, first]
-    assert [work.is_only_one for work in works] == [False, False]
+    assert [task.settings.is_only_one for task in batch.tasks] == [False, False]
 
 
 def test_the_link_of_a_single_site_is_not_renewed_again_at_the_end() -> None:
     assert export.batch(SETTINGS).deliveries == {}
 
 
-@pytest.mark.parametrize(
-    ("has_waited", "is_limited", "waits"),
-    [(False, False, False), (True, False, True), (False, True, True)],
-    ids=["at once", "after a wait for room", "after a limit"],
-)
-def test_the_first_jobs_wait_for_the_commit_counts_unless_it_may_be_outdated(
-    monkeypatch: pytest.MonkeyPatch, has_waited: bool, is_limited: bool, waits: bool
+def test_the_commit_is_that_of_the_settings() -> None:
+    assert export.batch(replace(SETTINGS, commit=COMMIT)).commit == COMMIT
+
+
+def test_the_commit_is_waited_for_again_before_each_attempt_to_start(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waited: list[tuple[Job, object]] = []
 
@@ -199,20 +194,13 @@ def test_the_first_jobs_wait_for_the_commit_counts_unless_it_may_be_outdated(
         waited.append((job, github))
 
     monkeypatch.setattr(export, "wait_until_deployed", wait)
-    first, second = export.batch(replace(SEVERAL, commit=COMMIT)).tasks
-    first.job.deployed = DEPLOYED
-    if has_waited:
-        second.job.room = RoomWait(refusal=NoRoom(status=NoRoom.BUSY), refusals=1, since=0.0)
-    clock = VirtualClock()
-    room = Room(clock, start_timeout_seconds=60.0)
-    room.has_been_limited = is_limited
+    (task,) = export.batch(replace(SETTINGS, commit=COMMIT)).tasks
+    parts = context(VirtualClock(), RecordedEvents(), github="GitHub")
 
-    parts = context(clock, RecordedEvents(), room=room, github="GitHub")
+    task.job.deployed = DEPLOYED  # by the first attempt
+    export.wait_for_commit(task.job, task.settings, parts)
 
-    export.wait_for_commit(second.job, second.settings, parts)
-
-    assert waited == ([(second.job, "GitHub")] if waits else [])
-    assert second.job.deployed == (None if waits else DEPLOYED)
+    assert waited == [(task.job, "GitHub")]
 
 
 def test_without_a_commit_none_is_waited_for_and_none_noted() -> None:

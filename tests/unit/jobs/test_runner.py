@@ -19,7 +19,6 @@ from docs_platform_action.errors import (
     Forbidden,
     JobFailed,
     NoRoom,
-    NotDeployed,
     Unauthorized,
     UnknownHost,
 )
@@ -38,7 +37,7 @@ from tests.unit.fakes import context
 from tests.virtual_time import BEGINNING, VirtualClock
 
 NONE: Final[Mapping[str, Any]] = {}
-OTHER_STARTS_REFUSED: Final = [Unauthorized, Forbidden, UnknownHost, NotDeployed]
+OTHER_STARTS_REFUSED: Final = [Unauthorized, Forbidden, UnknownHost]
 
 
 class Run:
