@@ -11,7 +11,7 @@ from ..text import as_sentence, pluralize
 from .client import HttpClient, Response
 from .faults import NetworkError
 from .headers import read_retry_after, request_id_of
-from .reasons import read_error
+from .reasons import read_error, read_error_of_success
 from .transport import Exchange
 
 MAX_RESPONSE_BYTES: Final = 1024 * 1024
@@ -49,7 +49,8 @@ class JsonResponse:
     @property
     def quotes(self) -> tuple[str, ...]:
         """The reason that the server gave, in a sentence, if it gave one."""
-        return quote(self.host, read_error(self.body))
+        read = read_error_of_success if self.is_success else read_error
+        return quote(self.host, read(self.body))
 
 
 def quote(host: str, reason: str | None) -> tuple[str, ...]:

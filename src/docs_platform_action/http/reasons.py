@@ -1,11 +1,11 @@
-"""The reason in an error response, in the fields where APIs, frameworks and gateways put it."""
+"""The reason in a response, in the fields where APIs, frameworks and gateways put it."""
 
 import itertools
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Final
 
-from .fields import MAX_TEXT_LENGTH
+from .fields import MAX_TEXT_LENGTH, read_text
 
 MAX_REASONS: Final = 3  # of one response
 MAX_DEPTH: Final = 5  # of a reason in nested objects and lists
@@ -25,17 +25,24 @@ _PHRASES: Final = _RENAMED_PHRASES | {status.phrase.lower() for status in HTTPSt
 
 
 def read_error(body: object) -> str | None:
-    """Return the reasons in an error response as one text.
+    """Return the reasons in a response, an object or a list of objects, as one text.
 
     A reason that only repeats the status counts only if there is no other one.
     """
-    if not isinstance(body, dict):
-        return None
-    first_reasons = itertools.islice(reasons_in(body), MAX_REASONS)
+    objects = body if isinstance(body, list) else [body]
+    found = (reasons_in(item) for item in objects if isinstance(item, dict))
+    first_reasons = itertools.islice(itertools.chain.from_iterable(found), MAX_REASONS)
     reasons = list(dict.fromkeys(first_reasons))
     informative = [reason for reason in reasons if reason.lower() not in _PHRASES]
     text = "; ".join(informative or reasons)
     return text[:MAX_TEXT_LENGTH].strip() or None
+
+
+def read_error_of_success(body: object) -> str | None:
+    """Return the reasons in a response with success. The title of a job is not one."""
+    if isinstance(body, dict) and read_text(body, "status") is not None:
+        return read_error({**body, "title": None})
+    return read_error(body)
 
 
 def reasons_in(value: object, depth: int = 0) -> Iterator[str]:

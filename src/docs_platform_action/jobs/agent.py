@@ -8,6 +8,7 @@ from ..errors import JobFailed, NoPullRequest
 from ..inputs.settings import AgentSettings
 from ..job import Job, Kind
 from ..models import AgentJob
+from ..text import as_sentence
 from .polling import poll, take_over
 from .task import Batch, Task
 
@@ -66,7 +67,7 @@ def wait_until_ended(job: Job, settings: AgentSettings, context: PlatformContext
     if reading.status == AgentJob.FAILED:
         raise JobFailed(
             "the agent failed",
-            details=("The API gave no reason.",),
+            details=(_reason_of(reading),),
             remedy="Read the agent's session on the platform, then start a new agent job.",
         )
     if reading.status == AgentJob.ARCHIVED:
@@ -79,6 +80,12 @@ def wait_until_ended(job: Job, settings: AgentSettings, context: PlatformContext
         context.listener.warning(job, [f"{job.subject}: {problem}.", fact])
     elif job.pr_link is None and settings.require_pr:
         raise NoPullRequest("it ended without a pull request")
+
+
+def _reason_of(reading: AgentJob) -> str:
+    if reading.error is None:
+        return "The API gave no reason."
+    return as_sentence(f'The API said: "{reading.error}"')
 
 
 def _warn_of_archived(job: Job, context: PlatformContext) -> None:

@@ -8,7 +8,7 @@ from ..errors import TimedOut, Unavailable
 from ..inputs.settings import WaitSettings
 from ..job import Job
 from ..models import ExportJob, Reading
-from ..text import format_clock, pluralize
+from ..text import as_sentence, format_clock, pluralize
 from .schedule import Schedule
 
 ReadingT = TypeVar("ReadingT", bound=Reading)
@@ -78,11 +78,14 @@ def timeout_error(job: Job, timeout_seconds: float, outage: Unavailable | None) 
         summary = f"still {state} after {after}"
         last_seen = f"It was last seen {_state_of(job)}."
         remedy = "Allow more time with `timeout`."
+    details = [last_seen]
+    if job.reading is not None and job.reading.error is not None:
+        details.append(as_sentence(f'The API said: "{job.reading.error}"'))
     if outage is None:
-        return TimedOut(summary, details=(last_seen,), remedy=remedy)
+        return TimedOut(summary, details=tuple(details), remedy=remedy)
     return TimedOut(
         summary,
-        details=(last_seen, f"At the end {outage.summary}.", *outage.details),
+        details=(*details, f"At the end {outage.summary}.", *outage.details),
         cause=outage.cause,
         remedy=remedy,
         request_id=outage.request_id,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ..errors import Advice
+from ..errors import Advice, Rejected
 
 NETWORK: Final = Advice(
     cause="The platform, or the network between it and this runner, is down or overloaded.",
@@ -18,6 +18,14 @@ TOO_MANY: Final = Advice(
 NO_STARTS: Final = Advice(
     cause="A limit of exports an hour is used up, or other exports use all the capacity.",
     remedy="Export what failed again later, export fewer sites an hour, or raise `start-timeout`.",
+)
+EXPLAINED: Final = Advice(cause="", remedy=Rejected.default_remedy)
+"""The API's own words are shown, and say why."""
+
+MOVED: Final = Advice(
+    cause="",
+    remedy="If the API has moved, set `base-url` to its new address. "
+    "Otherwise report this to the platform, with the time of the request.",
 )
 NOT_READY: Final = Advice(
     cause="The platform has not finished the bundle of the completed export.",

@@ -8,7 +8,15 @@ from typing import Final, TypeVar
 from ..errors import ActionError, Advice, BadResponse, NoRoom
 from ..http.attempts import TransientError
 from ..http.faults import format_status
-from .advice import ECHOED_KEY, IN_FRONT, NETWORK, NOT_READY, NOT_THE_API, TOO_MANY
+from .advice import (
+    ECHOED_KEY,
+    EXPLAINED,
+    IN_FRONT,
+    NETWORK,
+    NOT_READY,
+    NOT_THE_API,
+    TOO_MANY,
+)
 from .calls import Answer
 from .refusals import final_error, is_other_server, web_page_instead_of_api
 from .resources import read_job_id
@@ -76,6 +84,8 @@ def _temporary_error(answer: Answer[T], retry_until: float) -> TransientError:
     if answer.is_intercepted:
         message += " and a web page"
         advice = IN_FRONT
+    elif answer.status < 400 and answer.status not in _ADVICE:
+        advice = _advice_about_content(answer)
     elif answer.status == 404:
         error_if_it_lasts = final_error(answer)
     return TransientError(
@@ -149,6 +159,7 @@ def _not_an_object(answer: Answer[T]) -> ActionError | TransientError:
     return TransientError(
         _returned(answer, problem),
         advice=_advice_about_content(answer),
+        details=answer.response.quotes,
     )
 
 
@@ -167,8 +178,8 @@ def _invalid_object(
     returned = _returned(answer, problem)
     advice = _advice_about_content(answer)
     if answer.call.request.method == "GET":
-        return TransientError(returned, advice=advice)
-    details = [f"{returned}."]
+        return TransientError(returned, advice=advice, details=answer.response.quotes)
+    details = [f"{returned}.", *answer.response.quotes]
     if answer.call.is_start:
         shown = json.dumps(body, ensure_ascii=False)[:MAX_SHOWN_BODY_LENGTH]
         details.append(f"The response was: {shown}")
@@ -181,6 +192,8 @@ def _returned(answer: Answer[T], problem: str) -> str:
 
 
 def _advice_about_content(answer: Answer[T]) -> Advice:
+    if answer.response.quotes:
+        return EXPLAINED
     return IN_FRONT if answer.is_api_known else NOT_THE_API
 
 

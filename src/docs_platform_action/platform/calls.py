@@ -16,6 +16,9 @@ from ..models import BundleLink, ExportJob
 
 T = TypeVar("T")
 
+# RFC 9110, section 15.4. Others, such as 304, are answers that the request did not ask for.
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+
 SETTLING_SECONDS: Final = 30.0  # how long some of the platform's servers may not know a new job
 
 
@@ -56,8 +59,10 @@ class Answer(Generic[T]):
 
     @property
     def is_rejection(self) -> bool:
-        """Whether the status is a 3xx or 4xx that another attempt does not change."""
-        return 300 <= self.status < 500 and self.status not in TEMPORARY_STATUSES
+        """Whether the status is a redirect or a 4xx that another attempt does not change."""
+        if self.status in REDIRECTS:
+            return True
+        return 400 <= self.status < 500 and self.status not in TEMPORARY_STATUSES
 
     @property
     def is_intercepted(self) -> bool:

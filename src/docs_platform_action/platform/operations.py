@@ -120,11 +120,7 @@ class Platform:
             if reading.status == ExportJob.FAILED:
                 raise self.export_failure(job)
             if now >= give_up_at:
-                raise BadResponse(
-                    "the completed export has no bundle link",
-                    details=("The API returned no `bundleUrl` that is an absolute https address.",),
-                    **NO_LINK,
-                )
+                raise self._missing_link(reading)
             if not was_noted:
                 was_noted = True
                 self._sender.listener.noted(
@@ -133,6 +129,18 @@ class Platform:
                     f"Reading it again for up to {format_clock(LINK_SECONDS)}.",
                 )
             self._clock.sleep(min(next(pauses), give_up_at - now))
+
+    def _missing_link(self, reading: ExportJob) -> BadResponse:
+        quotes = quote(self._sender.host, reading.error)
+        return BadResponse(
+            "the completed export has no bundle link",
+            details=(
+                "The API returned no `bundleUrl` that is an absolute https address.",
+                *quotes,
+            ),
+            cause="" if quotes else NO_LINK["cause"],
+            remedy=NO_LINK["remedy"],
+        )
 
     def export_failure(self, job: Job) -> JobFailed:
         """Return the failure of an export whose status is `failed`."""

@@ -17,7 +17,7 @@ from ..errors import (
 )
 from ..http.faults import format_status
 from ..http.reasons import reasons_in
-from .advice import IN_FRONT, WRONG_ADDRESS
+from .advice import EXPLAINED, IN_FRONT, MOVED, WRONG_ADDRESS
 from .calls import Answer, ExportForm
 
 T = TypeVar("T")
@@ -93,12 +93,17 @@ def _redirected(answer: Answer[T]) -> BadResponse:
         target = "another path"
     else:
         target = "no address"
+    quotes = answer.response.quotes
+    advice = _advice_in_front(answer)
+    if quotes:
+        advice = EXPLAINED if answer.is_api_known else MOVED
     return BadResponse(
         f"the API redirects to {target} ({answer.status})",
         details=(
+            *quotes,
             "The redirect was not followed: the admin key is sent only to the API's own address.",
         ),
-        **_advice_in_front(answer),
+        **advice,
     )
 
 

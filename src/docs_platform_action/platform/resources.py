@@ -14,7 +14,7 @@ from ..http.fields import (
     read_percent,
     read_text,
 )
-from ..http.reasons import read_error
+from ..http.reasons import read_error_of_success
 from ..models import AgentJob, BundleLink, ExportJob, is_identifier
 from .advice import IN_FRONT
 
@@ -44,12 +44,11 @@ def read_job_id(body: object) -> str | None:
 
 def read_export_job(body: Mapping[str, object]) -> ExportJob:
     """Read the response to a status request. Raises `ValueError` if it has no `status`."""
-    without_title = {**body, "title": None}  # a job's title is not a reason
     return ExportJob(
         status=_read_status(body),
         progress=read_percent(body, "progress"),
         page_count=read_count(body, "pageCount"),
-        error=read_error(without_title),
+        error=read_error_of_success(body),
     )
 
 
@@ -86,6 +85,7 @@ def read_agent_job(body: Mapping[str, object], job_id: str | None = None) -> Age
     is_usable = is_web_address(link)
     return AgentJob(
         status=_read_status(body),
+        error=read_error_of_success(body),
         pr_link=link if is_usable else None,
         unusable_pr_link=None if is_usable else given_link[:MAX_TEXT_LENGTH] or None,
         repository=read_text(source, "repository"),

@@ -33,6 +33,8 @@ from .room import describe_wait
 # different statuses of one job that are explained, and shown live
 MAX_STATUSES: Final = 8
 
+MAX_REASON_LENGTH: Final = 300  # of an unknown status
+
 # silence before a heartbeat line: at least one line per minute, with a margin for the tick
 HEARTBEAT_SECONDS: Final = 55.0
 
@@ -130,7 +132,8 @@ class Log:
         Other lines show that a job was started and is queued, and that it has ended.
         """
         if not job.has_known_status:
-            text = f"reports the unknown status '{self._word(status)}'; waiting continues."
+            text = f"reports the unknown status '{self._word(status)}'{self._reason_of(job)}"
+            text += "; waiting continues."
             self._note(job, f"The platform {text}")
             self._show(job, text)
             return
@@ -341,6 +344,12 @@ class Log:
         The other order could leave part of a secret.
         """
         return shortened(self._console.safe(status))
+
+    def _reason_of(self, job: Job) -> str:
+        """Return the reason in a job's last reading, in brackets, if there is one."""
+        if job.reading is None or job.reading.error is None:
+            return ""
+        return f' ("{shortened(self._console.safe(job.reading.error), MAX_REASON_LENGTH)}")'
 
     def _phase_seconds(self, job: Job) -> float:
         """Return how long the current phase of a job has taken."""

@@ -3,7 +3,7 @@
 import pytest
 
 from docs_platform_action.http.fields import MAX_TEXT_LENGTH
-from docs_platform_action.http.reasons import read_error
+from docs_platform_action.http.reasons import read_error, read_error_of_success
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,7 @@ from docs_platform_action.http.reasons import read_error
         ({"error": [[[["deep"]]]]}, "deep"),
         ({"error": [[[[["too deep"]]]]]}, None),
         ({"reason": "x"}, None),
+        ([{"error": "a"}, "x", {"status": "queued"}, {"detail": "b"}], "a; b"),
         (["x"], None),
         (None, None),
     ],
@@ -35,3 +36,17 @@ def test_the_reason_of_an_error_is_found_wherever_it_stands(
     body: object, expected: str | None
 ) -> None:
     assert read_error(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"status": "queued", "title": "Our docs", "message": "wait"}, "wait"),
+        ({"status": "queued", "title": "Our docs"}, None),
+        ({"status": 403, "title": "No seat left"}, "No seat left"),
+        ({"title": "No seat left"}, "No seat left"),
+        (None, None),
+    ],
+)
+def test_the_title_of_a_job_is_not_a_reason(body: object, expected: str | None) -> None:
+    assert read_error_of_success(body) == expected

@@ -72,6 +72,17 @@ def test_it_fails_without_what_is_required(
 
 
 @pytest.mark.parametrize(
+    ("reason", "detail"),
+    [(None, "The API gave no reason."), ("no credits", 'The API said: "no credits".')],
+)
+def test_its_failure_says_why_if_the_api_does(reason: str | None, detail: str) -> None:
+    with pytest.raises(JobFailed) as caught:
+        Run(AgentJob(status="failed", error=reason)).run()
+
+    assert caught.value.details == (detail,)
+
+
+@pytest.mark.parametrize(
     ("reading", "words"),
     [
         (AgentJob(status="completed"), []),

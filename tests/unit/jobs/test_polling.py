@@ -32,12 +32,14 @@ class Platform:
         *,
         read_seconds: float = 0.0,
         percent_per_second: float | None = None,
+        reason: str | None = None,
     ) -> None:
         self._status = status
         self._until = until
         self._then = then
         self._read_seconds = read_seconds
         self._percent_per_second = percent_per_second
+        self._reason = reason
         self._clock = VirtualClock()
         self.events = RecordedEvents()
         self.read_at: list[float] = []
@@ -53,7 +55,7 @@ class Platform:
         progress = None
         if self._percent_per_second is not None:
             progress = self._percent_per_second * self._clock.elapsed
-        return ExportJob(status=current, progress=progress)
+        return ExportJob(status=current, progress=progress, error=self._reason)
 
     def poll(self) -> Job:
         parts = context(self._clock, self.events, platform=self)
@@ -87,6 +89,14 @@ def test_the_last_reading_is_not_before_the_deadline(
         platform.poll()
     assert platform.read_at == read_at
     assert ("se_1" in caught.value.remedy) == (not is_known)
+
+
+@pytest.mark.parametrize("then", ["completed", DOWN])
+def test_a_job_that_does_not_end_shows_the_reason_of_its_last_reading(then: Any) -> None:
+    with pytest.raises(TimedOut) as caught:
+        Platform("paused", 10 if then is DOWN else 99, then, reason="no quota").poll()
+
+    assert caught.value.details[1] == 'The API said: "no quota".'
 
 
 @pytest.mark.parametrize(

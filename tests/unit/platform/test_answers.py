@@ -20,6 +20,7 @@ from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import ExportJob
 from docs_platform_action.platform.advice import (
     ECHOED_KEY,
+    EXPLAINED,
     IN_FRONT,
     NETWORK,
     NOT_READY,
@@ -28,8 +29,8 @@ from docs_platform_action.platform.advice import (
 )
 from docs_platform_action.platform.answers import result_of
 from tests.keys import ADMIN_KEY
-from tests.unit.fakes import BASE_URL
-from tests.unit.platform.talk import EXPORT_ID, READ, Talk, answer_of, collected_job
+from tests.unit.fakes import BASE_URL, HOST
+from tests.unit.platform.talk import EXPORT_ID, READ, START, Talk, answer_of, collected_job, failed
 from tests.virtual_time import BEGINNING
 
 NOW = 5.0
@@ -44,6 +45,22 @@ def result(status: int, body: object = None, **options: Any) -> ExportJob:
 @pytest.mark.parametrize("status", [200, 202, 299])
 def test_an_object_with_success_is_the_result(status: int) -> None:
     assert result(status, RUNNING) == ExportJob(status="running")
+
+
+@pytest.mark.parametrize("status", [300, 304, 305, 306])
+@pytest.mark.parametrize(
+    ("body", "is_api_known", "advice"),
+    [(None, False, NOT_THE_API), (None, True, IN_FRONT), ({"error": "no"}, True, EXPLAINED)],
+)
+def test_an_answer_that_was_not_asked_for_is_temporary(
+    status: int, body: object, is_api_known: bool, advice: Advice
+) -> None:
+    with pytest.raises(TransientError) as caught:
+        result(status, body, is_api_known=is_api_known)
+
+    assert caught.value.retry_until == math.inf
+    assert caught.value.advice == advice
+    assert not caught.value.is_unprocessed
 
 
 @pytest.mark.parametrize(
@@ -167,6 +184,37 @@ class TestInvalidSuccess:
 
         assert caught.value.cause == advice["cause"]
         assert_begin_with(caught.value.details, sentences)
+
+
+@pytest.mark.parametrize("is_api_known", [True, False])
+class TestExplainedSuccess:
+    @pytest.mark.parametrize(
+        "body", [{"error": "no quota"}, {"title": "no quota"}, [{"detail": "no quota"}]]
+    )
+    def test_is_read_again_and_blames_nothing_else(self, body: object, is_api_known: bool) -> None:
+        with pytest.raises(TransientError) as caught:
+            result(200, body, is_api_known=is_api_known)
+
+        assert caught.value.advice == EXPLAINED
+        assert caught.value.details == (f'The API at {HOST} said: "no quota".',)
+
+    @pytest.mark.parametrize("is_start", [True, False])
+    def test_of_another_request_is_final_with_the_reason(
+        self, is_start: bool, is_api_known: bool
+    ) -> None:
+        body = {"message": "no quota"}
+        with pytest.raises(BadResponse) as caught:
+            result(200, body, method="POST", is_start=is_start, is_api_known=is_api_known)
+
+        assert caught.value.details[1] == f'The API at {HOST} said: "no quota".'
+        assert caught.value.cause == ""
+        assert caught.value.remedy == EXPLAINED["remedy"]
+
+
+def test_the_title_of_a_job_explains_nothing() -> None:
+    error = failed(START, json={"status": "queued", "title": "Our docs"})
+
+    assert error.cause == NOT_THE_API["cause"]
 
 
 @pytest.mark.parametrize(

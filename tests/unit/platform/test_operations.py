@@ -146,6 +146,14 @@ class TestLinkOfACompletedJob:
         assert isinstance(talk.failure(BUNDLE), BadResponse)
         assert talk.times[-1] == LINK_SECONDS
 
+    def test_a_job_that_never_has_one_says_why_and_nothing_else_is_blamed(self) -> None:
+        talk = Talk(Fault(json={"status": "completed", "error": "bundle lost"}), job=self.job())
+
+        error = talk.failure(BUNDLE)
+
+        assert error.details[1].endswith('said: "bundle lost".')
+        assert error.cause == ""
+
     def test_a_job_that_has_failed_meanwhile_has_none(self) -> None:
         talk = Talk(self.NO_LINK_YET, Fault(json={"status": "failed"}), job=self.job())
 

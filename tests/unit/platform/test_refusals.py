@@ -7,6 +7,7 @@ import pytest
 from admin_api_simulator.faults import Operation
 from docs_platform_action.errors import (
     ActionError,
+    Advice,
     Forbidden,
     ForbiddenSite,
     NotFound,
@@ -17,6 +18,7 @@ from docs_platform_action.errors import (
 from docs_platform_action.job import Job
 from docs_platform_action.jobs.collect import Collect
 from docs_platform_action.models import ExportJob
+from docs_platform_action.platform.advice import EXPLAINED, IN_FRONT, MOVED, WRONG_ADDRESS
 from docs_platform_action.platform.calls import ExportForm
 from docs_platform_action.platform.forms import ByProject
 from docs_platform_action.platform.refusals import final_error, reports_missing_endpoint
@@ -176,6 +178,24 @@ def test_a_redirect_names_its_target(location: str, target: str) -> None:
     error = failed(READ, status=302, headers={"Location": location})
 
     assert error.summary == f"the API redirects to {target} (302)"
+
+
+@pytest.mark.parametrize(
+    ("body", "is_api_known", "advice"),
+    [
+        (None, False, WRONG_ADDRESS),
+        (None, True, IN_FRONT),
+        ({"detail": "sign in first"}, False, MOVED),
+        ({"detail": "sign in first"}, True, EXPLAINED),
+    ],
+)
+def test_a_redirect_with_a_reason_shows_it_and_blames_nothing_in_front_of_the_api(
+    body: object, is_api_known: bool, advice: Advice
+) -> None:
+    error = final_error(answer_of(307, body, is_api_known=is_api_known))
+
+    assert ("sign in first" in text_of(error)) == (body is not None)
+    assert (error.cause, error.remedy) == (advice["cause"], advice["remedy"])
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,11 @@ class TestAgentJobs:
         assert job.pr_link is None
         assert job.unusable_pr_link == str(link)
 
+    def test_the_reason_is_read_and_the_title_is_not_one(self) -> None:
+        body = {"status": "paused", "title": "Fix typos", "error": "no credits"}
+
+        assert read_agent_job(body) == AgentJob(status="paused", error="no credits")
+
     def test_a_job_without_a_link_has_neither(self) -> None:
         job = read_agent_job({**AGENT_JOB, "prLink": None})
 

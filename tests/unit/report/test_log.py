@@ -166,6 +166,18 @@ def test_each_change_of_a_reading_has_a_line_and_few_unknown_statuses_are_explai
     assert len(job.lines) == count
 
 
+def test_the_reason_of_an_unknown_status_is_shown_once() -> None:
+    job = logged()
+
+    for _ in range(2):
+        job.jobs[0].record(ExportJob(status="paused", error="no quota"))
+        job.log.status_read(job.jobs[0])
+
+    explained = [line for line in job.lines if "unknown status" in line]
+    assert len(explained) == 1
+    assert """unknown status 'paused' ("no quota"); waiting continues.""" in explained[0]
+
+
 @pytest.mark.parametrize(
     ("domains", "line"),
     [
