@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ..errors import Advice, Rejected
+from ..errors import Advice, Forbidden, Rejected
 
 NETWORK: Final = Advice(
     cause="The platform, or the network between it and this runner, is down or overloaded.",
@@ -57,6 +57,16 @@ NOT_THE_API: Final = Advice(
         "Check `base-url`. If it is right, "
         "report this to the platform with the time of the request."
     ),
+)
+KEY_ENDED: Final = Advice(
+    cause="The key was accepted earlier in this run. It has expired or was deleted since.",
+    remedy="Create a new key on the dashboard's API keys page, and store it in the secret that "
+    "`admin-key` reads.",
+)
+KEY_CHANGED: Final = Advice(
+    cause="The key was allowed to do so earlier in this run. "
+    "Its scope or its addresses were changed since.",
+    remedy=Forbidden.default_remedy,
 )
 ECHOED_KEY: Final = Advice(
     cause="The platform, or something in front of it, copies the admin key into its response.",

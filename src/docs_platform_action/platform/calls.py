@@ -51,6 +51,7 @@ class Answer(Generic[T]):
     response: JsonResponse
     base_url: str
     is_api_known: bool  # by an earlier success: then `base-url` is right
+    accepted_methods: frozenset[str] = frozenset()  # of requests that the key was allowed to make
 
     @property
     def status(self) -> int:

@@ -17,7 +17,7 @@ from ..errors import (
 )
 from ..http.faults import format_status
 from ..http.reasons import reasons_in
-from .advice import EXPLAINED, IN_FRONT, MOVED, WRONG_ADDRESS
+from .advice import EXPLAINED, IN_FRONT, KEY_CHANGED, KEY_ENDED, MOVED, WRONG_ADDRESS
 from .calls import Answer, ExportForm
 
 T = TypeVar("T")
@@ -60,8 +60,7 @@ def final_error(answer: Answer[T]) -> ActionError:
 def _refused_start(answer: Answer[T], form: ExportForm) -> ActionError:
     if answer.status == 401:
         is_general = form.is_refusal_about_all_sites
-        kind = Unauthorized if is_general else UnauthorizedSite
-        return kind(_UNAUTHORIZED, details=answer.response.quotes)
+        return _unauthorized(answer, Unauthorized if is_general else UnauthorizedSite)
     if answer.status == 403:
         return _forbidden_start(answer, form)
     if answer.status == 404:
@@ -71,12 +70,23 @@ def _refused_start(answer: Answer[T], form: ExportForm) -> ActionError:
 
 def _refused_request(answer: Answer[T]) -> ActionError:
     if answer.status == 401:
-        return Unauthorized(_UNAUTHORIZED, details=answer.response.quotes)
+        return _unauthorized(answer, Unauthorized)
     if answer.status == 403:
         return _forbidden(answer)
     if answer.status == 404:
         return _unknown_job(answer)
     return _rejected(answer)
+
+
+def _unauthorized(answer: Answer[T], kind: type[Unauthorized]) -> Unauthorized:
+    error = kind(_UNAUTHORIZED, details=answer.response.quotes)
+    if answer.accepted_methods:
+        error.cause = KEY_ENDED["cause"]
+        error.remedy = KEY_ENDED["remedy"]
+        if kind is UnauthorizedSite:
+            error.cause += " Or static export is not enabled for the project."
+            error.remedy += " Also check whether static export is enabled."
+    return error
 
 
 def _rejected(answer: Answer[T]) -> Rejected:
@@ -120,21 +130,31 @@ def _advice_in_front(answer: Answer[T]) -> Advice:
 def _forbidden_start(answer: Answer[T], form: ExportForm) -> Forbidden:
     kind = Forbidden if form.is_refusal_about_all_sites else ForbiddenSite
     not_enabled = ", ".join(form.not_enabled)
+    remedy = "Check whether static export is enabled. A site behind a sign-in cannot be exported."
+    if "POST" in answer.accepted_methods:  # for another site: the key and the plan allow it
+        first, last = form.not_enabled[-2:]
+        return kind(
+            "the platform refused to start the export (403)",
+            details=answer.response.quotes,
+            cause=f"One of these: {first}, or {last}.",
+            remedy=remedy,
+        )
     return kind(
         "the platform refused to start the export (403)",
         details=answer.response.quotes,
         cause=f"One of these: {not_enabled}, the {_key_lacks('write')}",
-        remedy="Check whether static export is enabled. A site behind a sign-in cannot be "
-        f"exported. {kind.default_remedy}",
+        remedy=f"{remedy} {kind.default_remedy}",
     )
 
 
 def _forbidden(answer: Answer[T]) -> Forbidden:
+    summary = f"this key is not allowed to {answer.call.action} (403)"
+    if answer.call.request.method in answer.accepted_methods:
+        return Forbidden(summary, details=answer.response.quotes, **KEY_CHANGED)
     if answer.call.request.method == "GET":
         cause = f"The {_key_lacks('read')}"
     else:
         cause = f"The {_key_lacks('write')} By domain, a link needs `write`."
-    summary = f"this key is not allowed to {answer.call.action} (403)"
     return Forbidden(summary, details=answer.response.quotes, cause=cause)
 
 

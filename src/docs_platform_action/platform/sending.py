@@ -61,6 +61,7 @@ class Sender:
         self._pacer = Pacer(self.clock)
         self._is_host_known = False  # its name exists, as far as errors say
         self._has_answered = False  # with a successful response
+        self._accepted_methods: frozenset[str] = frozenset()  # of requests that succeeded
 
     def send(self, call: Call[T]) -> T:
         """Return the result of a call, which is tried again for up to `outage-tolerance`.
@@ -156,6 +157,7 @@ class Sender:
             response=response,
             base_url=self.base_url,
             is_api_known=self._has_answered,
+            accepted_methods=self._accepted_methods,
         )
         try:
             result = result_of(answer, self.clock.monotonic())
@@ -169,6 +171,7 @@ class Sender:
                 self._has_answered = True
             raise
         self._has_answered = True
+        self._accepted_methods |= {call.request.method}
         return Unannounced(
             result=result,
             call=call,

@@ -144,6 +144,7 @@ def answer_of(
     is_start: bool = False,
     is_web_page: bool = False,
     is_api_known: bool = False,
+    accepted_methods: frozenset[str] = frozenset(),
     base_url: str = BASE_URL,
     field_with_key: str | None = None,
     temporary_until: Mapping[int, float] | None = None,
@@ -169,4 +170,10 @@ def answer_of(
         retry_after_seconds=None,
         request_id=None,
     )
-    return Answer(call=call, response=response, base_url=base_url, is_api_known=is_api_known)
+    return Answer(
+        call=call,
+        response=response,
+        base_url=base_url,
+        is_api_known=is_api_known,
+        accepted_methods=accepted_methods,
+    )

@@ -1,5 +1,6 @@
 """Whom a refusal blames: `base-url`, the key, a name in the request, or what stands in front."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -71,6 +72,33 @@ def test_a_403_names_the_scope_that_the_request_needs(
     answer = answer_of(403, {"error": "no"}, method=method, is_start=is_start)
 
     assert f"the scope `{scope}`" in final_error(answer).cause
+
+
+@pytest.mark.parametrize(
+    ("form", "is_start", "status", "words", "disproved"),
+    [
+        (BY_DOMAIN, False, 401, "expired or was deleted", "mistyped"),
+        (BY_PROJECT, True, 401, "not enabled for the project", "mistyped"),
+        (BY_DOMAIN, True, 403, "static export is not enabled, or", "plan"),
+        (BY_PROJECT, True, 403, "for this deployment, or", "key"),
+        (BY_DOMAIN, False, 403, "were changed since", "lacks"),
+    ],
+)
+def test_a_key_that_was_accepted_before_is_not_blamed_for_what_that_disproves(
+    form: ExportForm, is_start: bool, status: int, words: str, disproved: str
+) -> None:
+    before = answer_of(status, form=form, method="POST", is_start=is_start, body={"error": "no"})
+    accepted = replace(before, accepted_methods=frozenset({"POST"}))
+
+    assert disproved in final_error(before).cause
+    assert words in final_error(accepted).cause
+    assert disproved not in final_error(accepted).cause
+
+
+def test_a_success_shows_that_the_key_is_right() -> None:
+    error = failed(READ, after_success=True, status=401, json={"error": "no"})
+
+    assert "accepted earlier" in error.cause
 
 
 COLLECTED: Final = Job(kind=Collect(), job_id="se_1")
