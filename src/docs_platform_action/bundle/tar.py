@@ -12,6 +12,7 @@ from .archive import (
     FILE,
     FOLDER,
     HARD_LINK,
+    PADDING,
     START_BYTES,
     SYMBOLIC_LINK,
     Chunk,
@@ -176,8 +177,8 @@ def _content(
 def _check_rest(source: TarSource) -> None:
     """Read to the end of the compressed data, where its checksum is.
 
-    Raises `InvalidBundle` if there is anything but zeros.
+    Raises `InvalidBundle` if there is anything but padding.
     """
     while rest := source.read_some(CHUNK_BYTES):
-        if bytes(rest).strip(b"\0"):
+        if bytes(rest).strip(PADDING):
             raise damaged("Other data follows the tar archive's end marker.")
