@@ -19,8 +19,9 @@ from .archive import (
     chunks_of,
     damage_explained,
     describe_content,
+    is_archive,
 )
-from .faults import damaged, not_an_archive, too_large
+from .faults import damaged, not_an_archive, too_large, unsupported_archive
 
 # Of a tar archive, with its headers and its padding.
 MAX_STREAM_BYTES: Final = MAX_UNPACKED_BYTES + MAX_ENTRIES * 4096
@@ -52,7 +53,8 @@ def _decompressed_chunks(stream: io.RawIOBase, start: bytes) -> Iterator[bytes]:
         return chunks_of(stream)
     if start.startswith(BZIP2_MAGIC):
         return _members(stream, BZIP2_MAGIC, bz2.BZ2Decompressor)
-    raise not_an_archive(f"It {describe_content(start)}.")
+    fact = f"It {describe_content(start)}."
+    raise unsupported_archive(fact) if is_archive(start) else not_an_archive(fact)
 
 
 class _Decoder(Protocol):

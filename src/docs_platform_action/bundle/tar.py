@@ -21,8 +21,9 @@ from .archive import (
     content_chunks,
     damage_explained,
     describe_content,
+    is_archive,
 )
-from .faults import damaged, not_an_archive, unsafe
+from .faults import archive_in_archive, damaged, not_an_archive, unsafe
 
 # Between two entries: `tarfile` reads extended headers into memory.
 MAX_HEADER_BYTES: Final = 1024**2
@@ -114,7 +115,8 @@ def tar_entries(source: TarSource) -> Generator[Entry]:
     """
     start = source.peek(START_BYTES)
     if not begins_tar(start):
-        raise not_an_archive(f"After decompression, it {describe_content(start)}.")
+        fact = f"After decompression, it {describe_content(start)}."
+        raise archive_in_archive(fact) if is_archive(start) else not_an_archive(fact)
     source.end = MAX_HEADER_BYTES  # `TarFile` reads the first header at once
     with (
         damage_explained(),
