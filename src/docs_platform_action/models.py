@@ -147,6 +147,7 @@ class Changes:
     files: Mapping[str, int]  # how many other files
     listed: Mapping[str, Sequence[str]]  # the first pages
     is_first: bool  # nothing is published yet
+    pages_besides_404: int | None = None  # the reported number, if it leaves out `404.html` alone
 
     ADDED: ClassVar[str] = "added"
     TEXT_CHANGED: ClassVar[str] = "textChanged"  # only of pages, which then are not in `changed`
@@ -182,6 +183,11 @@ class Changes:
         if self.is_first:
             notes.append(
                 "Nothing is published yet (`first-publication`), so every file counts as added."
+            )
+        if self.pages_besides_404 is not None:
+            notes.append(
+                f"The site has {self.pages_besides_404 + 1:,} `.html` files: "
+                f"the {self.pages_besides_404:,} pages that the API reports, and `404.html`."
             )
         if self.has_new_text_everywhere:
             notes.append(

@@ -173,7 +173,7 @@ def test_an_input_of_the_platform_brings_a_warning_and_the_key_is_masked(action:
     ended = unpack(action, ARCHIVES["tar"], **of_the_platform)
 
     assert ended.end == (0, None)
-    assert len(ended.warnings) == 3
+    assert len(ended.warnings) == 1  # a step that several modes share may set the other two
     assert f"::add-mask::{ADMIN_KEY}" in ended.stdout
 
 

@@ -179,6 +179,8 @@ DOWNLOAD: Final = (
     login_page(),
     Fault(status=302, headers={"Location": "http://s.example.com/?secret=1"}),
     Fault(status=302, headers={"Location": "/"}),
+    Fault(status=304),
+    Fault(body=ARCHIVES["gzip of a zip"], headers={"Content-Encoding": "gzip"}),
 )
 TROUBLES: Final[tuple[tuple[OSError, Mapping[str, str]], ...]] = (
     (ConnectionRefusedError(), {}),

@@ -30,6 +30,9 @@ _ZIP_MAGIC: Final = b"PK\x03\x04"
 _EMPTY_ZIP_MAGIC: Final = b"PK\x05\x06"  # of a zip archive without entries
 ZIP_MAGICS: Final = (_ZIP_MAGIC, _EMPTY_ZIP_MAGIC)
 
+# What may follow an archive: tar and xz pad with zeros, and scripts add a line break.
+PADDING: Final = b"\0 \t\n\r\v\f"
+
 _ARCHIVES: Final = {
     GZIP_MAGIC: "gzip data",
     BZIP2_MAGIC: "bzip2 data",
@@ -148,7 +151,7 @@ def damage_explained() -> Iterator[None]:
 def _is_damage(error: Exception) -> bool:
     if isinstance(error, _DAMAGE):
         return True
-    # gzip and bz2 give no number. Reading a zip archive may seek to a negative position: `EINVAL`.
+    # bz2 gives no number. Reading a zip archive may seek to a negative position: `EINVAL`.
     return isinstance(error, OSError) and error.errno in {None, errno.EINVAL}
 
 

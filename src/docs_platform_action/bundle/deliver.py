@@ -8,7 +8,7 @@ from ..errors import ActionError, Cancelled, DownloadFailed, InvalidBundle
 from ..inputs.settings import DeliverySettings
 from ..job import BUNDLE, DOWNLOAD, Job
 from ..models import OutputPath
-from .faults import DiskTooSmall
+from .faults import DAMAGED_AT_STORAGE, DiskTooSmall, OtherArchive, compressed_on_its_way
 from .guards import has_guards
 from .link import is_expiring, renew_link
 from .publication import Publication
@@ -74,6 +74,10 @@ def _download(
         except InvalidBundle as error:
             if archive is not None and _is_kept_after(error, settings):
                 _keep_refused_archive(stream, archive, publication)
+            if stream.coding and isinstance(error, OtherArchive):
+                raise compressed_on_its_way(stream.coding, error) from error
+            if stream.is_complete and error.cause == InvalidBundle.default_cause:
+                error.cause = DAMAGED_AT_STORAGE
             raise
 
 

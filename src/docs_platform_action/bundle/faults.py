@@ -27,6 +27,14 @@ LINK_INTERCEPTED: Final = Advice(
         "and `site-path` from the runner's network."
     ),
 )
+RESPONSE_IS_ERROR: Final = Advice(
+    cause="The storage, or a gateway in front of it, reports an error in place of the bundle.",
+    remedy="Run the workflow again. If it fails the same way, report it to the platform.",
+)
+RESPONSE_UNEXPECTED: Final = Advice(
+    cause="A gateway responded instead of the storage, or the storage is misconfigured.",
+    remedy=LINK_INTERCEPTED["remedy"],
+)
 BUNDLE_CHANGED: Final = Advice(
     cause=(
         "The bundle was replaced during the download, "
@@ -63,10 +71,19 @@ FILE_REPLACED: Final = Advice(
 UNUSABLE_FILE: Final = Advice(
     cause=(
         "The archive was damaged or not a bundle when its SHA-256 was computed, "
-        "or has changed since."
+        "or was changed during this run."
     ),
     remedy="Use another archive, or export the site again.",
 )
+
+# The cause if the archive has the length that the storage announced.
+DAMAGED_AT_STORAGE: Final = (
+    "The whole archive arrived, so it was damaged at the storage, or was not made by the platform."
+)
+
+
+class OtherArchive(InvalidBundle):
+    """The bundle, or what it holds in place of a tar archive, is an archive of another kind."""
 
 
 class DiskTooSmall(InvalidBundle):
@@ -112,10 +129,45 @@ def too_large(fact: str) -> InvalidBundle:
     )
 
 
+_NOT_OPENED: Final = "the bundle is not an archive that can be opened"
+_SUPPORTED: Final = "Supported are zip, and tar, plain or with gzip, bzip2 or xz."
+
+
 def not_an_archive(fact: str) -> InvalidBundle:
-    """Return the failure for a file of another kind."""
+    """Return the failure for what is no archive at all."""
     return InvalidBundle(
-        "the bundle is not an archive that can be opened",
-        details=(fact, "Supported are zip, and tar, plain or with gzip, bzip2 or xz."),
+        _NOT_OPENED,
+        details=(fact, _SUPPORTED),
+        cause="Something else was sent or saved in place of the bundle.",
+    )
+
+
+def unsupported_archive(fact: str) -> OtherArchive:
+    """Return the failure for an archive of an unsupported kind."""
+    return OtherArchive(
+        _NOT_OPENED,
+        details=(fact, _SUPPORTED),
         cause="This is not the bundle, or the platform now packs bundles in another format.",
+    )
+
+
+def archive_in_archive(fact: str) -> OtherArchive:
+    """Return the failure for compressed data that hold another archive in place of a tar."""
+    return OtherArchive(
+        "the bundle is an archive inside an archive",
+        details=(fact, "Only a tar archive can be opened inside of gzip, bzip2 or xz data."),
+        cause="The archive was compressed twice.",
+    )
+
+
+def compressed_on_its_way(coding: str, error: OtherArchive) -> InvalidBundle:
+    """Return the failure for a bundle that is of another kind because of a response's coding."""
+    return InvalidBundle(
+        "the bundle was compressed once more on its way",
+        details=(f"The response had the header `Content-Encoding: {coding}`.", error.details[0]),
+        cause=(
+            "Something between the storage and this runner, or the storage itself, "
+            "compressed the bundle, which is compressed already."
+        ),
+        remedy="Turn off compression for bundles in the proxy or gateway, or at the storage.",
     )

@@ -154,7 +154,7 @@ class Publication:
         self, published: Mapping[bytes, FileDigests], files: Mapping[bytes, FileDigests]
     ) -> Changes:
         """Return, record and write what changes."""
-        changes, paths = compare(published, files)
+        changes, paths = compare(published, files, self.job.page_count)
         target = self.settings.changes_path
         if target is not None:
             self._write(target, "the changes", changes_json(paths))

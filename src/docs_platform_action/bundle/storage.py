@@ -56,19 +56,27 @@ def _strong_date_of(response: Response) -> str | None:
 
 
 def error_text(response: Response) -> str:
-    """Return the status of an error response, with the code and message in the storage's XML."""
+    """Return the status of an error response, with the storage's code and message."""
     body = b""
     with contextlib.suppress(NetworkError):  # the status is enough
         body = response.read(MAX_ERROR_BYTES)
+    reason = error_reason(body)
+    if not reason:
+        return str(response.status)
+    return f"{response.status} ({reason})"
+
+
+def error_reason(body: bytes) -> str:
+    """Return the code and the message of a storage's error in XML or JSON. Empty without any."""
     text = body.decode("utf-8", "replace")
     reasons = []
     for name in ("Code", "Message"):
-        element = re.search(rf"<{name}>([^<]{{1,200}})</{name}>", text)
-        if element is not None:
-            reasons.append(element[1])
-    if not reasons:
-        return str(response.status)
-    return f"{response.status} ({': '.join(reasons)})"
+        found = re.search(rf"<{name}>([^<]{{1,200}})</{name}>", text)
+        if found is None and text.lstrip().startswith("{"):
+            found = re.search(rf'"{name.lower()}"\s*:\s*"([^"\\]{{1,200}})"', text, re.IGNORECASE)
+        if found is not None:
+            reasons.append(found[1])
+    return ": ".join(reasons)
 
 
 @contextlib.contextmanager

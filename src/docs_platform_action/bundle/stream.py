@@ -27,13 +27,15 @@ from .faults import (
     BUNDLE_GONE,
     BUNDLE_NOT_RESUMED,
     LINK_INTERCEPTED,
+    RESPONSE_IS_ERROR,
+    RESPONSE_UNEXPECTED,
     STORAGE_REFUSED,
     STORAGE_UNAVAILABLE,
     STORAGE_UNREACHABLE,
 )
 from .link import replace_link
 from .staging import Staged
-from .storage import address_of, error_text, request_bundle, validator_of
+from .storage import address_of, error_reason, error_text, request_bundle, validator_of
 
 # for a bundle of unknown size; GitHub's standard runners have no space for more
 MAX_BUNDLE_BYTES: Final = 50 * 1024**3
@@ -83,6 +85,7 @@ class BundleStream(io.RawIOBase):
     def __init__(self, job: Job, context: PlatformContext, archive: Staged | None = None) -> None:
         self.size: int | None = None  # if the storage has announced it
         self.received = 0
+        self.coding = ""  # the response's `Content-Encoding`, which is not undone
         self._job = job
         self._context = context
         self._listener = context.listener
@@ -129,7 +132,8 @@ class BundleStream(io.RawIOBase):
         super().close()
 
     @property
-    def _is_complete(self) -> bool:
+    def is_complete(self) -> bool:
+        """Whether as many bytes were received as the storage has announced."""
         return self.size is not None and self.received >= self.size
 
     def _receive(self) -> Iterator[bytes]:
@@ -149,7 +153,7 @@ class BundleStream(io.RawIOBase):
 
     def _pieces_of(self, response: Response) -> Iterator[bytes]:
         """Yield the pieces of a response, up to the end of the bundle."""
-        while not self._is_complete:
+        while not self.is_complete:
             piece = next(response.pieces, b"")
             self._context.clock.cancellation.check()
             self._check_length(piece)
@@ -234,16 +238,13 @@ class BundleStream(io.RawIOBase):
         """Begin the bundle with a response that has all of it."""
         start = _peek_start(response)
         if not is_archive(start):
-            message = (
-                f"The storage's response is not a bundle: it {describe_content(start)}"
-                f"{_content_headers(response)}"
-            )
-            raise TransientError(message, advice=LINK_INTERCEPTED)
+            raise _not_a_bundle(start, response)
         if self.received and identity == self._identity:
             raise ResumeError("the storage does not resume downloads")
         if self.received:
             raise ResumeError("the bundle may have been replaced")
         self.size = response.length
+        self.coding = _coding_of(response)
         self._identity = identity
 
     def _resume(self, response: Response, identity: _Identity | None) -> None:
@@ -298,9 +299,11 @@ class BundleStream(io.RawIOBase):
                 **STORAGE_REFUSED,
             )
         retry_after_seconds = read_retry_after(response.headers, self._context.clock.now())
+        # a success or a 304 without the bundle was not asked for
+        is_unexpected = response.status < 400
         return TransientError(
             f"The storage returned {reason}{self._progress()}",
-            advice=STORAGE_UNAVAILABLE,
+            advice=RESPONSE_UNEXPECTED if is_unexpected else STORAGE_UNAVAILABLE,
             retry_after_seconds=retry_after_seconds or 0.0,
             request_id=request_id,
         )
@@ -349,12 +352,31 @@ def _identity_of(response: Response, link: str, address: str) -> _Identity | Non
     Without it, the download cannot be resumed.
     """
     validator = validator_of(response)
-    coding = response.headers.get("Content-Encoding", "")
+    coding = _coding_of(response)
     # such a response has no length, and may be compressed to other bytes the next time
     is_compressed_on_the_fly = coding != "" and response.length is None
     if validator is None or is_compressed_on_the_fly:
         return None
     return _Identity(validator=validator, link=link, address=address, coding=coding)
+
+
+def _coding_of(response: Response) -> str:
+    return response.headers.get("Content-Encoding", "").strip()
+
+
+def _not_a_bundle(start: bytes, response: Response) -> TransientError:
+    """Return the error for a success with something else than an archive."""
+    reason = error_reason(start)
+    if reason:
+        return TransientError(
+            f"The storage sent an error in place of the bundle ({reason})",
+            advice=RESPONSE_IS_ERROR,
+        )
+    return TransientError(
+        f"The storage's response is not a bundle: it {describe_content(start)}"
+        f"{_content_headers(response)}",
+        advice=LINK_INTERCEPTED,
+    )
 
 
 def _peek_start(response: Response) -> bytes:

@@ -12,6 +12,7 @@ from .archive import (
     FILE,
     FOLDER,
     HARD_LINK,
+    PADDING,
     START_BYTES,
     SYMBOLIC_LINK,
     Chunk,
@@ -20,8 +21,9 @@ from .archive import (
     content_chunks,
     damage_explained,
     describe_content,
+    is_archive,
 )
-from .faults import damaged, not_an_archive, unsafe
+from .faults import archive_in_archive, damaged, not_an_archive, unsafe
 
 # Between two entries: `tarfile` reads extended headers into memory.
 MAX_HEADER_BYTES: Final = 1024**2
@@ -113,7 +115,8 @@ def tar_entries(source: TarSource) -> Generator[Entry]:
     """
     start = source.peek(START_BYTES)
     if not begins_tar(start):
-        raise not_an_archive(f"After decompression, it {describe_content(start)}.")
+        fact = f"After decompression, it {describe_content(start)}."
+        raise archive_in_archive(fact) if is_archive(start) else not_an_archive(fact)
     source.end = MAX_HEADER_BYTES  # `TarFile` reads the first header at once
     with (
         damage_explained(),
@@ -176,8 +179,8 @@ def _content(
 def _check_rest(source: TarSource) -> None:
     """Read to the end of the compressed data, where its checksum is.
 
-    Raises `InvalidBundle` if there is anything but zeros.
+    Raises `InvalidBundle` if there is anything but padding.
     """
     while rest := source.read_some(CHUNK_BYTES):
-        if bytes(rest).strip(b"\0"):
+        if bytes(rest).strip(PADDING):
             raise damaged("Other data follows the tar archive's end marker.")

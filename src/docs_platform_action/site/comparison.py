@@ -2,18 +2,25 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..models import Changes, FileDigests
 from .page import is_page
 
 MAX_LISTED: Final = 50  # pages of a kind in the summary
+_NOT_FOUND_PAGE: Final = b"404.html"
 
 
 def compare(
-    published: Mapping[bytes, FileDigests], files: Mapping[bytes, FileDigests]
+    published: Mapping[bytes, FileDigests],
+    files: Mapping[bytes, FileDigests],
+    reported_pages: int | None = None,
 ) -> tuple[Changes, Mapping[str, Sequence[bytes]]]:
-    """Return what differs from the published site, and the sorted paths of each kind of change."""
+    """Return what differs from the published site, and the sorted paths of each kind of change.
+
+    `reported_pages` is the number of pages that the API reported, if any.
+    """
     text_changed: list[bytes] = []
     otherwise_changed: list[bytes] = []
     unchanged: list[bytes] = []
@@ -33,7 +40,16 @@ def compare(
         Changes.REMOVED: sorted(published.keys() - files.keys()),
     }
     changes = _count(paths_by_kind, unchanged, is_first=not published)
+    if _is_without_404(reported_pages, files):
+        changes = replace(changes, pages_besides_404=reported_pages)
     return changes, paths_by_kind
+
+
+def _is_without_404(reported_pages: int | None, files: Mapping[bytes, FileDigests]) -> bool:
+    """Return whether the API's number is that of the site's pages without `404.html`."""
+    if reported_pages is None or _NOT_FOUND_PAGE not in files:
+        return False
+    return reported_pages + 1 == sum(1 for path in files if is_page(path))
 
 
 def _has_new_text(old: FileDigests, new: FileDigests) -> bool:

@@ -33,7 +33,7 @@ from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.models import BundleLink, ExportJob, FileDigests, MaxRemoved, OutputPath
 from docs_platform_action.ownership import Owner
-from tests.archives import SMALL_SITE, Site, entry, tar, tar_of, zipped
+from tests.archives import SEVEN_ZIP, SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree
 from tests.unit.fakes import Answer, FakeTransport, RecordedEvents, context, http_client
 from tests.virtual_time import NOON, VirtualClock
@@ -461,3 +461,74 @@ def test_an_archive_that_cannot_be_kept_does_not_hide_why_it_was_refused(tmp_pat
         found.run({"bundle_path": "b", "site_path": "s"})
 
     assert found.left == set()
+
+
+def refusal(workspace: Path, archive: bytes, **headers: str) -> InvalidBundle:
+    """Return the failure to unpack a response's archive."""
+    sent = Answer(headers={name.replace("_", "-"): headers[name] for name in headers}, body=archive)
+    with pytest.raises(InvalidBundle) as caught:
+        Delivered(workspace, sent).run({"site_path": "s"})
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "archive",
+    [gzip.compress(TAR), gzip.compress(ZIP), SEVEN_ZIP],
+    ids=["gzip in gzip", "zip in gzip", "7z"],
+)
+def test_of_a_bundle_that_was_compressed_on_its_way_the_header_is_named(
+    tmp_path: Path, archive: bytes
+) -> None:
+    failure = refusal(tmp_path, archive, Content_Encoding="gzip")
+
+    assert "compressed once more" in failure.summary
+    assert "`Content-Encoding: gzip`" in failure.details[0]
+    assert "looks like" in failure.details[1]
+    assert "another format" not in failure.cause
+
+
+@pytest.mark.parametrize(
+    ("archive", "summary", "cause"),
+    [
+        (gzip.compress(TAR), "an archive inside an archive", "compressed twice"),
+        (gzip.compress(ZIP), "an archive inside an archive", "compressed twice"),
+        (SEVEN_ZIP, "not an archive that can be opened", "another format"),
+        (gzip.compress(b"<html>"), "not an archive that can be opened", "Something else"),
+        (TAR[:-20], "damaged", "The whole archive arrived"),
+        (tar_of(entry(b"../outside")), "opened safely", "not made by the platform"),
+    ],
+    ids=["gzip in gzip", "zip in gzip", "7z", "web page", "damaged", "unsafe"],
+)
+def test_a_cause_that_the_run_has_ruled_out_is_not_shown(
+    tmp_path: Path, archive: bytes, summary: str, cause: str
+) -> None:
+    failure = refusal(tmp_path, archive, Content_Length=str(len(archive)))
+
+    assert summary in failure.summary
+    assert cause in failure.cause
+
+
+def test_a_web_page_that_was_compressed_is_not_taken_for_a_compressed_bundle(
+    tmp_path: Path,
+) -> None:
+    failure = refusal(tmp_path, gzip.compress(b"<html>"), Content_Encoding="gzip")
+
+    assert "Something else" in failure.cause
+
+
+def test_a_damaged_archive_of_unknown_length_may_have_been_damaged_in_transit(
+    tmp_path: Path,
+) -> None:
+    assert refusal(tmp_path, TAR[:-20]).cause == InvalidBundle.default_cause
+
+
+@BOTH
+def test_an_archive_with_a_coding_that_is_its_own_is_delivered_as_it_is(
+    tmp_path: Path, archive: bytes
+) -> None:
+    sent = answer(archive)
+    sent = replace(sent, headers={**sent.headers, "Content-Encoding": "gzip"})
+
+    Delivered(tmp_path, sent).run({"site_path": "s", "bundle_path": "b"})
+
+    assert (tmp_path / "b").read_bytes() == archive

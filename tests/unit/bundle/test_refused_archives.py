@@ -1,5 +1,6 @@
 """What is not an archive, cannot be read or would be unsafe is refused."""
 
+import bz2
 import gzip
 import lzma
 import struct
@@ -113,11 +114,14 @@ ARCHIVES: Final[Mapping[str, bytes]] = {
     "gzip cut": gzip.compress(GOOD_TAR)[:-20],
     "gzip with a wrong checksum": flipped(gzip.compress(GOOD_TAR), -6),
     "gzip with something behind it": gzip.compress(GOOD_TAR) + b"something",
+    "bzip2 with something behind it": bz2.compress(GOOD_TAR) + b"\nsomething",
+    "xz with something behind it": lzma.compress(GOOD_TAR) + b"\nsomething",
     "tar without an end": FILE,
     "tar cut in a file": FILE[:520],
     "tar cut in a file that is left out": FILE + entry(b"._a", bytes(2000))[:1000],
     "xz cut": lzma.compress(GOOD_TAR)[:-20],
-    "tar with something behind its end": FILE + EMPTY_END + FILE,
+    "tar with something behind its end": FILE + EMPTY_END + b"\nsomething",
+    "tar with another one behind its end": FILE + EMPTY_END + FILE,
     "tar with a damaged header": tar_of(flipped(entry(b"a"), 20)),
     "tar with a negative size": tar_of(entry(b"odd", size=-16)),
     "zip cut": GOOD_ZIP[:-1],
@@ -174,3 +178,20 @@ ARCHIVES: Final[Mapping[str, bytes]] = {
 def test_it_is_refused(name: str) -> None:
     with pytest.raises(InvalidBundle):
         unpacked(ARCHIVES[name])
+
+
+@pytest.mark.parametrize(
+    "archive",
+    [
+        GOOD_TAR,
+        GOOD_ZIP,
+        gzip.compress(GOOD_TAR),
+        gzip.compress(GOOD_TAR + b"\n"),
+        bz2.compress(GOOD_TAR),
+        lzma.compress(GOOD_TAR),
+    ],
+    ids=["tar", "zip", "gzip", "tar in gzip", "bzip2", "xz"],
+)
+@pytest.mark.parametrize("rest", [b"\n", b"\r\n", b" \t\n", bytes(1000), bytes(7) + b"\n"])
+def test_white_space_and_zeros_behind_it_are_accepted(archive: bytes, rest: bytes) -> None:
+    assert unpacked(archive + rest) == unpacked(archive)

@@ -102,6 +102,9 @@ def test_the_signature_of_a_redirects_target_is_hidden_from_then_on() -> None:
         (b"<Error><Code>Slow</Code><Message>Later</Message></Error>", "503 (Slow: Later)"),
         (b"<Error><Message>Later</Message></Error>", "503 (Later)"),
         (b"<Error><Code></Code></Error>", "503"),
+        (b' {"code": 503, "message": "Later"}', "503 (Later)"),
+        (b'{"error":{"code":"Slow","message":"Later"}}', "503 (Slow: Later)"),
+        (b'a web page with "message": "Later"', "503"),
         (b"\xff", "503"),
     ],
 )

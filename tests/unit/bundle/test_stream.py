@@ -292,6 +292,38 @@ def test_the_cause_of_an_outage_depends_on_how_far_the_requests_came(
     assert cause in caught.value.cause
 
 
+@pytest.mark.parametrize("status", [201, 202, 204, 205, 207, 300, 304, 306])
+def test_a_response_that_was_not_asked_for_is_followed_by_another_attempt(status: int) -> None:
+    download = Download(Answer(status=status), whole())
+
+    assert download.stream.drain().size == SIZE
+    (retrying,) = download.events.of("retrying")
+    assert f"The storage returned {status}" in retrying
+
+
+@pytest.mark.parametrize(
+    ("answer", "message", "cause"),
+    [
+        (Answer(status=304), "The storage returned 304", "A gateway responded"),
+        (Answer(status=204), "The storage returned 204", "A gateway responded"),
+        (Answer(status=500), "The storage returned 500", "overloaded"),
+        (Answer(body=b"<html>"), "looks like a web page", "A login page"),
+        (Answer(body=b"<?xml?><Error><Code>Slow</Code></Error>"), "(Slow)", "reports an error"),
+        (Answer(body=b'{"message": "Later"}'), "(Later)", "reports an error"),
+    ],
+)
+def test_the_cause_fits_what_was_sent_in_place_of_the_bundle(
+    answer: Answer, message: str, cause: str
+) -> None:
+    download = Download(answer)
+
+    with pytest.raises(DownloadFailed) as caught:
+        download.stream.drain()
+
+    assert message in caught.value.details[0]
+    assert cause in caught.value.cause
+
+
 @pytest.mark.parametrize("received", [70_000, SIZE - 1])
 def test_an_outage_is_announced_once_and_ends_with_enough_progress_or_all_of_the_bundle(
     received: int,

@@ -124,6 +124,30 @@ def test_what_is_known_of_all_changes(
     assert [*describe(changes)][1:] == [*changes.notes]
 
 
+SITE: Final = {name: digests(1, 1) for name in (b"index.html", b"a.html", b"404.html", b"a.css")}
+
+
+@pytest.mark.parametrize(
+    ("files", "reported", "is_explained"),
+    [
+        (SITE, 2, True),
+        (SITE, 3, False),
+        (SITE, 1, False),
+        (SITE, None, False),
+        ({b"index.html": digests(1, 1), b"a.html": digests(1, 1)}, 1, False),
+    ],
+    ids=["one fewer", "the same", "two fewer", "unknown", "without 404.html"],
+)
+def test_a_reported_number_of_pages_without_the_404_page_is_explained(
+    files: Mapping[bytes, FileDigests], reported: int | None, is_explained: bool
+) -> None:
+    changes, _ = compare(files, files, reported)
+
+    note = "The site has 3 `.html` files: the 2 pages that the API reports, and `404.html`."
+    assert (note in describe(changes)) == is_explained
+    assert (changes.notes == [note]) == is_explained
+
+
 def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
     files = {b"%04d.html" % number: digests(1, 1) for number in range(1000)}
 
