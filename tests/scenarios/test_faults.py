@@ -99,7 +99,7 @@ def with_retry_after(number: int, *texts: str) -> dict[str, Fault]:
 
 def redirects() -> dict[str, Fault]:
     faults = {}
-    for number in range(301, 309):
+    for number in (301, 302, 303, 307, 308):
         for name, address in ADDRESSES.items():
             faults[f"{number}, {name}"] = Fault(status=number, headers={"Location": address})
     return faults
@@ -165,6 +165,7 @@ FAULTS: Final[Mapping[Nature, Mapping[str, How]]] = {
         "200 with HTML": Fault(body="<!doctype html><title>Log in</title>", headers=HTML)
     },
     Nature.FOREIGN: {
+        **statuses(300, 304, 305, 306),
         "204": Fault(status=204),
         "200 with Brotli": Fault(
             body=b"\x1b\x10\x00\x00\x24\x81\x82", headers={**JSON, "Content-Encoding": "br"}
