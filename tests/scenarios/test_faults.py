@@ -166,6 +166,7 @@ FAULTS: Final[Mapping[Nature, Mapping[str, How]]] = {
         "200 with HTML": Fault(body="<!doctype html><title>Log in</title>", headers=HTML)
     },
     Nature.FOREIGN: {
+        **statuses(300, 304, 305, 306),
         "204": Fault(status=204),
         "200 with Brotli": Fault(
             body=b"\x1b\x10\x00\x00\x24\x81\x82", headers={**JSON, "Content-Encoding": "br"}
