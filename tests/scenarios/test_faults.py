@@ -140,7 +140,6 @@ FAULTS: Final[Mapping[Nature, Mapping[str, How]]] = {
         "endless 1xx": Fault(raw=b"HTTP/1.1 102 Processing\r\n\r\n" * 1000),
         "101": Fault(raw=b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"),
         "999": Fault(raw=b"HTTP/1.1 999 Who Knows\r\nContent-Length: 0\r\n\r\n"),
-        **statuses(304, 305, 306),  # which no request has asked for
         **statuses(408, 425, 500, 501, 503, 504, 599),
         **with_retry_after(503, "-7", "soon"),
         "502, HTML": Fault(status=502, body="<html><h1>502 Bad Gateway</h1></html>", headers=HTML),
