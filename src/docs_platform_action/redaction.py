@@ -6,16 +6,17 @@ is not masked.
 
 import base64
 import html
+import math
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 MIN_SECRET_LENGTH: Final = 8
 """The shortest key that makes a job's id or a link unusable.
 
-Also the shortest value of a link that is hidden.
+Also the shortest value of a link that is hidden: a shorter one may be part of a word.
 """
 
 HIDDEN: Final = "***"
@@ -27,9 +28,7 @@ _SECRET_PARAMETER: Final = re.compile(r"signature|credential|token|\Asig\Z", re.
 _QUERY: Final = re.compile(
     r"""(https?:(?:\\?/){2}[^\s"<>?#]{0,2000}[?#])[^\s"<>]+""", re.IGNORECASE
 )
-# what a secret of a link looks like
-_TOKEN: Final = re.compile(rf"""[^\s"'<>&=]{{{MIN_SECRET_LENGTH},}}=*""")
-_AROUND: Final = "=.,:;!?()[]{}"  # may stand around a secret; its base64 may end with `=`
+_URL_SAFE: Final = str.maketrans("+/", "-_")  # from the usual alphabet of base64
 
 
 class Redactor:
@@ -39,32 +38,28 @@ class Redactor:
         longest_first = sorted(keys, key=len, reverse=True)  # one may contain another
         self._keys = _any_of(longest_first, min_length=1)
         self._long_keys = _any_of(longest_first, min_length=MIN_SECRET_LENGTH)
-        self._link_secrets: frozenset[str] = frozenset()
+        # longest first; replaced whole, so that any thread may read it
+        self._link_secrets: Mapping[str, re.Pattern[str]] = {}
         self._lock = threading.Lock()
 
     def add_link(self, url: str) -> None:
         """Hide the signature, the credential and the token of a link from now on."""
-        secrets: set[str] = set()
-        for parameter in re.split("[&;]", urlsplit(url).query):
-            name, _, value = parameter.partition("=")
-            if _SECRET_PARAMETER.search(unquote(name)):
-                secrets.add(value.strip(_AROUND))
-                secrets.add(unquote(value).strip(_AROUND))
-        secrets.discard("")  # of a parameter without a value
         with self._lock:
-            self._link_secrets |= secrets
+            patterns = dict(self._link_secrets)
+            for secret in _secrets_of(url):
+                if secret not in patterns:
+                    patterns[secret] = _link_secret_pattern(secret)
+            longest_first = sorted(patterns, key=len, reverse=True)
+            self._link_secrets = {secret: patterns[secret] for secret in longest_first}
 
     def hide(self, text: str) -> str:
         """Return a text for people: without keys, secrets of links, and queries of addresses."""
         without_keys = self.hide_key(text)
-        without_queries = _QUERY.sub(rf"\1{_CUT}", without_keys)
-        return _TOKEN.sub(self._without_link_secret, without_queries)
-
-    def _without_link_secret(self, token: re.Match[str]) -> str:
-        secret = token[0].strip(_AROUND)
-        if secret not in self._link_secrets:
-            return token[0]
-        return re.sub(f"{re.escape(secret)}=*", _CUT, token[0])
+        hidden = _QUERY.sub(rf"\1{_CUT}", without_keys)
+        # one by one, because each is searched by how it begins, which is fast
+        for secret in self._link_secrets.values():
+            hidden = secret.sub(_CUT, hidden)
+        return hidden
 
     def hide_key(self, text: str) -> str:
         """Return a text without keys."""
@@ -80,19 +75,56 @@ def _any_of(keys: Iterable[str], *, min_length: int) -> re.Pattern[str]:
     patterns: list[str] = []
     for key in keys:
         if len(key) >= min_length:
-            patterns.extend(_text_pattern(form) for form in _forms_of(key))
+            patterns.append(_text_pattern(key))
+            patterns.extend(_token_pattern(form) for form in _base64_of(key))
     if not patterns:
         return re.compile("(?!)")  # matches nothing
     return re.compile("|".join(patterns))
 
 
-def _forms_of(key: str) -> list[str]:
-    """Return a key, and its base64 in both alphabets without the padding."""
-    standard = base64.b64encode(key.encode("utf-8", "replace")).decode().rstrip("=")
-    url_safe = standard.replace("+", "-").replace("/", "_")
-    if url_safe == standard:
-        return [key, standard]
-    return [key, standard, url_safe]
+def _base64_of(key: str) -> list[str]:
+    """Return the base64 of a key in both alphabets without padding: alone, and in a longer text.
+
+    A proxy may echo that of `Bearer KEY`. Where the key begins in a group of three bytes depends on
+    the text before it, and so do characters at both ends, which are left out.
+    """
+    content = key.encode("utf-8", "replace")
+    forms = [base64.b64encode(content).decode().rstrip("=")]
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + content).decode()
+        begin = math.ceil(before * 8 / 6)
+        end = (before + len(content)) * 8 // 6
+        if end - begin >= MIN_SECRET_LENGTH:
+            forms.append(encoded[begin:end])
+    forms += [form.translate(_URL_SAFE) for form in forms]
+    return list(dict.fromkeys(forms))
+
+
+def _secrets_of(url: str) -> set[str]:
+    """Return the secret values of a link: as they are, decoded, and without a final padding."""
+    secrets: set[str] = set()
+    for parameter in re.split("[&;]", urlsplit(url).query):
+        name, _, value = parameter.partition("=")
+        if _SECRET_PARAMETER.search(unquote(name)):
+            secrets.update([value.rstrip("="), unquote(value).rstrip("=")])
+    return {secret for secret in secrets if len(secret) >= MIN_SECRET_LENGTH}
+
+
+def _link_secret_pattern(secret: str) -> re.Pattern[str]:
+    """Return a pattern for a secret of a link, and for the padding that base64 may end with."""
+    return re.compile(f"{_token_pattern(secret)}{_character_pattern('=')}*")
+
+
+def _token_pattern(text: str) -> str:
+    """Return a pattern for a text, any of whose characters but letters and digits may be encoded.
+
+    It is fast: nothing encodes those, unless it encodes all characters.
+    """
+    parts: list[str] = []
+    for character in text:
+        is_plain = character.isascii() and character.isalnum()
+        parts.append(character if is_plain else _character_pattern(character))
+    return "".join(parts)
 
 
 def _text_pattern(text: str) -> str:

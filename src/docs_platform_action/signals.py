@@ -17,7 +17,7 @@ from .clock import Clock
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
-# how long to wait for aborted work: a cancel ends within a second
+# how long to wait for aborted work
 ABORT_GRACE_SECONDS: Final = 0.2
 
 # when another signal ends the process, counted from the first: something blocks it, such as its log

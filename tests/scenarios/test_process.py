@@ -167,6 +167,22 @@ class TestCancel:
         assert server.connections == 1
 
     @BOTH
+    def test_a_response_to_the_start_two_seconds_after_the_signal_still_gives_the_job_id(
+        self, action: Action, endless: Simulator, number: signal.Signals, exit_code: int
+    ) -> None:
+        endless.script("start_export", Fault(delay_seconds=2.0))
+
+        with action.start(endless, **EXPORT, **HOURLY) as running:
+            until(lambda: endless.count("start_export"))
+            running.send_signal(number)
+            ended = ended_of(running.collect())
+
+        assert ended.outputs["jobId"]
+        self.check(ended, exit_code, job_id=ended.outputs["jobId"], status="queued")
+        assert endless.count("start_export") == 1
+        assert endless.count("read_export") == 0
+
+    @BOTH
     def test_while_the_interpreter_starts(
         self,
         action: Action,

@@ -184,14 +184,14 @@ def test_the_secrets_of_a_link_that_the_storage_echoes_are_hidden(
     value = PARAMETERS[name]
     quoted = urllib.parse.quote(PARAMETERS[name], safe="")
     link = f"{STORAGE_URL}/b?part=shown&{name}={quoted}"
-    fault = Fault(status=451, body=f"<Message>{value} or {quoted} in {link}</Message>")
+    fault = Fault(status=451, body=f"<Message>{value} or sig:{quoted}_ in {link}</Message>")
     platform = platform_with("download", fault)
     platform.simulator.override("make_bundle", {"bundleUrl": link})
 
     ended = action.run(platform, **INPUTS)
 
     assert ended.reason == "download-failed"
-    assert f"… or … in {STORAGE_URL}/b?…" in ended.error
+    assert f"… or sig:…_ in {STORAGE_URL}/b?…" in ended.error
     for text in (ended.stdout, ended.summary, *ended.outputs.values()):
         assert leaked(value, text) == []
 

@@ -14,11 +14,11 @@ from ..signals import ABORT_GRACE_SECONDS
 from .start_queue import StartQueue
 from .task import Batch
 
-# how long a cancel waits for the response to a start request, which holds the job's id
-START_GRACE_SECONDS: Final = 0.5
-
-# How long a cancelled delivery may remove its files. The runner sends its last signal after 7.5 s,
-# and kills the process 2.5 s later (source: actions/runner, ProcessInvoker).
+# How long after a signal a cancel waits for the response to a start request, which holds the job's
+# id, and until when a cancelled delivery may remove its files. Then the outputs are written: the
+# runner sends its last signal after 7.5 s, and kills the process 2.5 s later (source:
+# actions/runner, ProcessInvoker).
+START_GRACE_SECONDS: Final = 3.0
 CLEANUP_GRACE_SECONDS: Final = 5.0
 
 
@@ -41,6 +41,7 @@ class Runner:
         self._workers: list[threading.Thread] = []
         self._has_found_busy_site = False  # then the key and the address are right
         self._ending = threading.Lock()  # held while the end of a job is recorded
+        self._start_grace_seconds = 0.0  # that a cancel gives to start requests
 
     def run(self) -> None:
         """Run all jobs, and record each failure in its job. Raises `Cancelled`."""
@@ -69,15 +70,15 @@ class Runner:
         self._context.clock.cancellation.cancel()
         for job in self._jobs:
             if job.is_start_unconfirmed:
-                return START_GRACE_SECONDS
-        return 0.0
+                self._start_grace_seconds = START_GRACE_SECONDS
+        return self._start_grace_seconds
 
     def abort(self) -> float:
         """End all requests. Return how many seconds the jobs get to clean up."""
         self._context.clock.cancellation.is_aborted = True
         for job in self._jobs:
             if job.is_in(DOWNLOAD, UNPACK):
-                return CLEANUP_GRACE_SECONDS
+                return CLEANUP_GRACE_SECONDS - self._start_grace_seconds
         return ABORT_GRACE_SECONDS
 
     def cancel_unfinished(self, signal_name: str) -> None:

@@ -30,9 +30,10 @@ from docs_platform_action.jobs.collect import Collect
 from docs_platform_action.jobs.export import Export
 from docs_platform_action.jobs.runner import CLEANUP_GRACE_SECONDS, START_GRACE_SECONDS, Runner
 from docs_platform_action.jobs.task import Batch, Task
+from docs_platform_action.main import CANCELLED_OUTPUTS_SECONDS
 from docs_platform_action.models import BundleLink
 from docs_platform_action.platform.room import Room, StartHeld
-from docs_platform_action.signals import ABORT_GRACE_SECONDS
+from docs_platform_action.signals import ABORT_GRACE_SECONDS, FORCE_EXIT_SECONDS
 from tests.unit.fakes import context
 from tests.virtual_time import BEGINNING, VirtualClock
 
@@ -275,7 +276,7 @@ class TestSignal:
             (False, BUNDLE, (0.0, ABORT_GRACE_SECONDS)),
             (True, BUNDLE, (START_GRACE_SECONDS, ABORT_GRACE_SECONDS)),
             (None, DOWNLOAD, (0.0, CLEANUP_GRACE_SECONDS)),
-            (True, UNPACK, (START_GRACE_SECONDS, CLEANUP_GRACE_SECONDS)),
+            (True, UNPACK, (START_GRACE_SECONDS, CLEANUP_GRACE_SECONDS - START_GRACE_SECONDS)),
         ],
     )
     def test_a_start_gets_time_for_its_response_and_a_delivery_to_clean_up(
@@ -290,6 +291,21 @@ class TestSignal:
         assert run.clock.cancellation.is_aborted
         with pytest.raises(Cancelled):
             run.clock.sleep(0)
+
+    @pytest.mark.parametrize("phase", [BUNDLE, DOWNLOAD, UNPACK])
+    @pytest.mark.parametrize("was_sent", [False, True])
+    def test_the_outputs_are_written_before_the_runner_sends_its_last_signal(
+        self, phase: str, was_sent: bool
+    ) -> None:
+        run = Run(2)
+        run.jobs[0].start_attempt = SimpleNamespace(was_sent=was_sent)
+        run.jobs[1].start_phase(phase, 0.0)
+        seconds = ABORT_GRACE_SECONDS  # of a tick that is blocked
+
+        seconds += run.runner.stop() + run.runner.abort() + CANCELLED_OUTPUTS_SECONDS
+
+        assert seconds < 7.5
+        assert FORCE_EXIT_SECONDS < 7.5
 
     def test_before_the_run_it_finds_all_jobs_unfinished(self) -> None:
         run = Run(2)
