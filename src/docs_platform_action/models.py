@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from .errors import NoRoom
-from .text import UNUSABLE
+from .text import UNUSABLE, pluralize
 
 API: Final = "API"
 STORAGE: Final = "storage"
@@ -187,7 +187,8 @@ class Changes:
         if self.pages_besides_404 is not None:
             notes.append(
                 f"The site has {self.pages_besides_404 + 1:,} `.html` files: "
-                f"the {self.pages_besides_404:,} pages that the API reports, and `404.html`."
+                f"the {pluralize(self.pages_besides_404, 'page')} that the API reports, "
+                "and `404.html`."
             )
         if self.has_new_text_everywhere:
             notes.append(
