@@ -199,7 +199,9 @@ def _describe(
     state = f"{name} has no deployment"
     if deployments.uncounted is not None:
         state += " that counts"
-    if own is not None:
+    if own is not None and own.state == Deployment.LIVE and live is None:
+        state = f"The deployment of {name} has succeeded"
+    elif own is not None:
         state = f"The deployment of {name} {own.description}"
     if pending is not None and pending != own:
         state += f"; that of {pending.name} {pending.description}"

@@ -205,6 +205,15 @@ def test_the_commit_s_deployment_that_does_not_count_is_named_with_what_would_co
     assert fact in [text for text, _ in run.events.of("noted")]
 
 
+def test_while_a_newer_state_is_unread_a_success_is_not_called_replaced() -> None:
+    run = Run(deployment(OTHER, "unread"), deployment(COMMIT, "success"))
+
+    (fact,) = run.failure().details
+
+    assert f"The deployment of {COMMIT[:7]} has succeeded" in fact
+    assert "unknown what the platform serves" in fact
+
+
 def test_commits_without_a_common_ancestor_are_waited_for_and_named() -> None:
     run = Run(deployment(OLDER, "success"), is_comparable=False)
 
