@@ -308,7 +308,8 @@ class GitHub:
                     new[deployment.id] = deployment
             if is_last:
                 break
-        self._listed = new | self._listed
+        # one that was forgotten may be listed again, behind those that are known
+        self._listed = dict(sorted({**new, **self._listed}.items(), reverse=True))
 
     def _read_page(self, job: Job, query: str, deadline: float) -> list[Deployment]:
         path = f"/deployments?per_page={PER_PAGE}{query}"

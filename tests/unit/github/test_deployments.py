@@ -219,6 +219,20 @@ def test_a_deployment_that_was_deleted_is_forgotten() -> None:
     assert repository.live == COMMIT
 
 
+def test_one_that_was_forgotten_but_is_still_listed_does_not_become_the_newest() -> None:
+    repository = Repository()
+    repository.github.add(COMMIT, environment="production")
+    repository.github.add(OLDER, environment="production", seconds=STUCK)
+    repository.simulator.script("read_deployment", Fault(status=404))  # of the commit's own
+    repository.read()
+
+    found = repository.read()
+
+    assert [deployment.commit for deployment in found.found] == [OLDER, COMMIT]
+    assert found.live is not None
+    assert found.live.commit == COMMIT
+
+
 def test_a_commit_without_a_common_ancestor_does_not_contain_the_wanted_one() -> None:
     repository = Repository()
     repository.github.add("9" * 40)  # GitHub answers 404 to its comparison
