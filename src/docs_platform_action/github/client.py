@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
+from requests.models import REDIRECT_STATI
+
 from ..clock import Clock
 from ..errors import Advice, NotDeployed
 from ..events import Listener
@@ -50,9 +52,6 @@ _IN_FRONT: Final = Advice(
     cause="A proxy or gateway between this runner and GitHub responded.",
     remedy="Allow this runner to reach GitHub's API at GITHUB_API_URL.",
 )
-# that a renamed or transferred repository has (source: GitHub's documentation of its REST API,
-# "Follow redirects")
-_REDIRECTS: Final = frozenset({301, 302, 307, 308})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,13 +141,14 @@ def _transient_error(response: JsonResponse, retry_after_seconds: float) -> Tran
 
 def _is_temporary(status: int) -> bool:
     """Return whether another attempt may help: also after what no request has asked for."""
-    is_unexpected = status < 400 and status not in _REDIRECTS
+    is_unexpected = status < 400 and status not in REDIRECT_STATI
     return is_unexpected or status in TEMPORARY_STATUSES
 
 
 def _refusal(request: Request, response: JsonResponse) -> NotDeployed:
     status = response.status
-    if status in _REDIRECTS:
+    # source: GitHub's documentation of its REST API, "Follow redirects"
+    if status in REDIRECT_STATI:
         summary = f"the repository has another name now ({status})"
         advice = _RENAMED
     elif response.is_web_page:

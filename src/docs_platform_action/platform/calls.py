@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
+from requests.models import REDIRECT_STATI
+
 from ..errors import Advice
 from ..http.attempts import TEMPORARY_STATUSES
 from ..http.json_response import JsonResponse
@@ -15,9 +17,6 @@ from ..job import Job
 from ..models import BundleLink, ExportJob
 
 T = TypeVar("T")
-
-# RFC 9110, section 15.4. Others, such as 304, are answers that the request did not ask for.
-REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 SETTLING_SECONDS: Final = 30.0  # how long some of the platform's servers may not know a new job
 
@@ -60,8 +59,11 @@ class Answer(Generic[T]):
 
     @property
     def is_rejection(self) -> bool:
-        """Whether the status is a redirect or a 4xx that another attempt does not change."""
-        if self.status in REDIRECTS:
+        """Whether the status is a redirect or a 4xx that another attempt does not change.
+
+        Any other 3xx, such as 304, is not what the request asked for.
+        """
+        if self.status in REDIRECT_STATI:
             return True
         return 400 <= self.status < 500 and self.status not in TEMPORARY_STATUSES
 

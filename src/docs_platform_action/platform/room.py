@@ -36,7 +36,7 @@ class Room:
     """
 
     def __init__(self, clock: Clock, *, start_timeout_seconds: float) -> None:
-        self.has_been_limited = False
+        self._has_been_limited = False
         self.held_until = -math.inf  # all starts, after a temporary error that asked for it
         self._clock = clock
         self._start_timeout_seconds = start_timeout_seconds
@@ -61,7 +61,7 @@ class Room:
         with self._lock:
             now = self._clock.monotonic()
             self._begun_at.pop(job, None)
-            must_wait = self.has_been_limited and bool(self._begun_at)
+            must_wait = self._has_been_limited and bool(self._begun_at)
             if must_wait or self._next_at(job) > now:
                 return False
             self._begun_at[job] = now
@@ -133,7 +133,7 @@ class Room:
         if now >= self._limited_until:
             self._limit_pauses += 1
         pause = pause_seconds(self._limit_pauses, refusal.retry_after_seconds)
-        self.has_been_limited = True
+        self._has_been_limited = True
         self._limited_since = min(self._limited_since, now)
         self._limited_at = now
         self._limited_until = max(self._limited_until, now + pause)
