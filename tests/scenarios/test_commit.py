@@ -102,8 +102,10 @@ def test_deployments_that_a_workflow_cleans_up_do_not_end_the_wait(action: Actio
 @pytest.mark.parametrize(
     ("made", "input_that_counts"),
     [
-        ({"is_transient": True}, "deployment-environment: docs"),
-        ({"creator": "octocat", "reporter": CREATOR}, "deployment-creator: octocat"),
+        ({"is_transient": True}, "`deployment-environment` to docs"),
+        ({"creator": "octocat", "reporter": CREATOR}, "`deployment-creator` to octocat"),
+        # of which Markdown would read the brackets
+        ({"creator": "other[bot]"}, "`deployment-creator` to other[bot]"),
     ],
 )
 def test_a_deployment_that_does_not_count_is_named_in_log_and_error(
@@ -116,6 +118,8 @@ def test_a_deployment_that_does_not_count_is_named_in_log_and_error(
     assert "it does not count, because it is" in ended.log
     assert "it does not count, because it is" in ended.error
     assert input_that_counts in ended.error
+    shown = input_that_counts.replace("[", r"\[").replace("]", r"\]")
+    assert f"set {shown}." in ended.summary
 
 
 @pytest.mark.parametrize(

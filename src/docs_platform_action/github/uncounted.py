@@ -11,7 +11,7 @@ from ..models import Deployment
 class Uncounted:
     """A deployment of the wanted commit that does not count.
 
-    Each of `reasons` completes "it is …". Each of `inputs` is an input that would count it.
+    Each of `reasons` completes "it is …". Each of `inputs` completes "set …", which would count it.
     `is_of_platform` is true if the creator in the inputs has made it, or has reported its state.
     """
 
@@ -48,16 +48,16 @@ def why_uncounted(
     if deployment.creator.lower() != creator.lower():
         difference = _difference(deployment, creator)
         reasons.append(f"by {deployment.creator}, not by {creator}{difference}")
-        inputs.append(f"`deployment-creator: {deployment.creator}`")
+        inputs.append(f"`deployment-creator` to {deployment.creator}")
     if environment is None and deployment.is_transient:
         reasons.append("transient, as GitHub calls it")
-        inputs.append(f"`deployment-environment: {deployment.environment}`")
+        inputs.append(f"`deployment-environment` to {deployment.environment}")
     if environment is not None and deployment.environment != environment:
         differing = differing_character(deployment.environment, environment)
         reasons.append(
             f"in the environment {deployment.environment}, not in {environment}{differing}"
         )
-        inputs.append(f"`deployment-environment: {deployment.environment}`")
+        inputs.append(f"`deployment-environment` to {deployment.environment}")
     if not reasons:
         return None
     accounts = {deployment.creator.lower(), (deployment.reporter or "").lower()}

@@ -273,10 +273,20 @@ def test_among_many_the_state_of_the_commit_s_own_is_read_each_time() -> None:
 @pytest.mark.parametrize(
     ("made", "environment", "reason", "remedy"),
     [
-        (OTHER, None, "by github-actions[bot], not by", "deployment-creator: github-actions[bot]"),
-        ({"is_transient": True}, None, "transient", "deployment-environment: docs"),
+        (
+            OTHER,
+            None,
+            "by github-actions[bot], not by",
+            "`deployment-creator` to github-actions[bot]",
+        ),
+        ({"is_transient": True}, None, "transient", "`deployment-environment` to docs"),
         ({"environment": "preview"}, "docs", "in the environment preview", "preview"),
-        ({"environment": "Docs"}, "docs", "'d' in place of 'D'", "deployment-environment: Docs"),
+        (
+            {"environment": "Docs"},
+            "docs",
+            "'d' in place of 'D'",
+            "`deployment-environment` to Docs",
+        ),
         (
             {"creator": CREATOR.replace("-", "\u2013")},
             None,
@@ -287,7 +297,7 @@ def test_among_many_the_state_of_the_commit_s_own_is_read_each_time() -> None:
             {"creator": "octocat", "reporter": CREATOR},
             None,
             "by octocat, not by docs-platform[bot], which has only reported its state",
-            "deployment-creator: octocat",
+            "`deployment-creator` to octocat",
         ),
     ],
 )

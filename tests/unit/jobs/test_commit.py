@@ -201,7 +201,7 @@ def test_the_commit_s_deployment_that_does_not_count_is_named_with_what_would_co
     (fact,) = failure.details
     assert f"{COMMIT[:7]} has no deployment that counts." in fact
     assert fact.endswith("because it is transient, as GitHub calls it.")
-    assert "`deployment-environment: preview`" in failure.remedy
+    assert "`deployment-environment` to preview" in failure.remedy
     assert fact in [text for text, _ in run.events.of("noted")]
 
 
