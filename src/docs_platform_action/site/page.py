@@ -1,33 +1,103 @@
-"""The pages of a site, and the digest of a page's text."""
+"""The pages of a site, and what a reader sees of a page."""
 
 import hashlib
+import html
 import re
+from collections.abc import Sequence
 from typing import Final
 
 MAX_PAGE_BYTES: Final = 8 * 1024**2  # of a page whose text has a digest
 
-# Closing tags are first, because half of all tags are closing tags. No match gives back what it
-# has read, so the time is always linear.
-_HIDDEN: Final = re.compile(
-    rb"""
-      </[^>]*+>?  # a closing tag
+# The parts of the patterns are verbose and ignore case. They never give back what they have read,
+# so the time is always linear.
+_NAME_END: Final = r"(?=[ \t\n\f\r/>])"
+_ATTRIBUTES: Final = r"""  # and the end of the tag
+    [^>=]*+
+    (?: = (?: "[^"]*+" | [ \t\n\f\r]*+ (?: "[^"]*+"? | '[^']*+'? )?+ )  # may contain `>`
+        [^>=]*+
+    )*+
+    >?+
+"""
+_SELF_CLOSED: Final = "(?<= /> )"
+_NOT_SELF_CLOSED: Final = "(?<! /> )"
 
-    | <!--(?: -?>  # an empty comment
-          | [^-]*+ (?: -(?!-!?>) [^-]*+ )*+ (?: --!?> )?  # or a comment up to its end
-      )
+_COMMENT: Final = r"<!-- (?: -?> | [^-]*+ (?: -(?!-!?>) [^-]*+ )*+ (?: --!?> )?+ )"
+_NOT_A_TAG: Final = rf"(?: {_COMMENT} | <(?![a-z/!?]) ) [^<]*+"
+_TEXT: Final = rf"[^<]++ (?: {_NOT_A_TAG} )*+ | (?: {_NOT_A_TAG} )++"
+_CLOSING_TAG: Final = r"</ [^>]*+ >?+"
+_TAG: Final = rf"(?: {_CLOSING_TAG} | < [a-z!?] {_ATTRIBUTES} )"
+_PRE_TAG: Final = rf"(?= </?pre{_NAME_END} ) {_TAG}"
 
-    | <(script|style|template|noscript)(?=[\s/>])  # an element whose content is not shown
-      [^<]*+ (?: <(?!/\1[\s/>]) [^<]*+ )*+  # up to its own closing tag
-      (?: <[^>]*+>? )?
 
-    | <[a-z!?][^>=]*+  # any other tag
-      (?: =\s*+ (?: "[^"]*+"? | '[^']*+'? )? [^>=]*+ )*+  # whose attributes may contain `>`
-      >?
-    """,
-    re.IGNORECASE | re.VERBOSE,
+def _elements(names: str, *, end_of_tag: str, inside: str) -> str:
+    """Return the pattern of elements without tags inside, up to their closing tags.
+
+    `inside` counts what only looks like a tag in them.
+    """
+    patterns = []
+    for name in names.split():
+        opening_tag = rf"<{name}{_NAME_END} {_ATTRIBUTES} {end_of_tag}"
+        looks_like_tag = rf"(?: <(?! /{name}{_NAME_END} ) [^<]*+ ){inside}"
+        patterns.append(rf"{opening_tag} [^<]*+ {looks_like_tag}")
+    return "|".join(patterns)
+
+
+def _hidden(end_of_tag: str = "") -> str:
+    return _elements("script style template noscript", end_of_tag=end_of_tag, inside="*+")
+
+
+def _text_alone(end_of_tag: str = "") -> str:
+    """Return the pattern of elements with text that looks like tags. Others need no care."""
+    return _elements("title textarea", end_of_tag=end_of_tag, inside="++")
+
+
+# Inside `svg` and `math`, any element may be self-closed (source: the HTML standard, "Foreign
+# elements"). That matters only for the elements above, which otherwise contain what follows.
+_NAMES: Final = "(?: script | style | template | noscript | title | textarea )"
+_SELF_CLOSED_TAG: Final = rf"<{_NAMES}{_NAME_END} {_ATTRIBUTES} {_SELF_CLOSED}"
+_FOREIGN_NAME: Final = rf"(?: svg | math ){_NAME_END}"
+_FOREIGN_TAG: Final = rf"<{_FOREIGN_NAME} {_ATTRIBUTES} {_NOT_SELF_CLOSED}"
+_IN_FOREIGN: Final = rf"""
+    (?: {_TEXT}
+      | {_hidden(_NOT_SELF_CLOSED)}
+      | {_text_alone(_NOT_SELF_CLOSED)}
+      | (?! {_SELF_CLOSED_TAG} | {_FOREIGN_TAG} | </{_FOREIGN_NAME} ) {_TAG}
+    )*+
+"""
+_FOREIGN: Final = rf"{_FOREIGN_TAG} {_IN_FOREIGN} (?: {_SELF_CLOSED_TAG} {_IN_FOREIGN} )++"
+
+
+def _compiled(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode(), re.IGNORECASE | re.VERBOSE)
+
+
+def _pieces(hidden: str, *kept: str) -> re.Pattern[bytes]:
+    """Return the pattern of tags and hidden elements, then a piece, which is the only group."""
+    # The first two fit nearly all tags, and are fast.
+    skipped = rf"""
+        </(?! pre{_NAME_END} ) [^>]*+ >?+
+      | <(?! pre | s[ctv] | t[ei] | math | noscript | !-- ) [a-z!?] {_ATTRIBUTES}
+      | {hidden}
+      | (?! {"|".join([*kept, _COMMENT])} ) {_TAG}
+    """
+    return _compiled(rf"(?: {skipped} )*+ ( {'|'.join([_TEXT, *kept])} )?+")
+
+
+_PIECES: Final = _pieces(_hidden(), _PRE_TAG, _text_alone(), _FOREIGN)
+_PIECES_OF_FOREIGN: Final = _pieces(
+    _hidden(_NOT_SELF_CLOSED), _PRE_TAG, _text_alone(_NOT_SELF_CLOSED)
 )
-_WHITE_SPACE: Final = bytes.maketrans(b"\t\n\v\f\r", b"     ")
+_FOREIGN_START: Final = _compiled(rf"<{_FOREIGN_NAME}")
+_KEPT_TAG: Final = _compiled(rf"(?= <(/?pre|title|textarea){_NAME_END} ) {_TAG}")
+_COMMENTS: Final = _compiled(_COMMENT)
+
+_WHITE_SPACE: Final = b" \t\n\f\r"  # source: the HTML standard, "ASCII whitespace"
+_TO_SPACES: Final = bytes.maketrans(_WHITE_SPACE, b" " * len(_WHITE_SPACE))
 _SPACES: Final = re.compile(rb"  +")
+
+# Python refuses to convert a number with more than 4,300 digits. Any of them is beyond Unicode.
+_HUGE_REFERENCE: Final = re.compile(rb"&#[0-9]{4000,}")
+_BEYOND_UNICODE: Final = b"&#9999999"
 
 
 def is_page(path: bytes) -> bool:
@@ -36,12 +106,79 @@ def is_page(path: bytes) -> bool:
 
 
 def text_digest(page: bytes) -> bytes:
-    """Return the digest of what a reader sees of a page.
+    """Return the digest of what a reader sees of a page."""
+    return hashlib.sha256(text_of(page)).digest()
 
-    Comments, tags, repeated spaces, and the elements `script`, `style`, `template` and `noscript`
-    are left out.
+
+def text_of(page: bytes) -> bytes:
+    """Return what a reader sees of a page.
+
+    Comments, tags, and the elements `script`, `style`, `template` and `noscript` are left out.
+    White space is kept inside `pre`. Elsewhere a run of it is one space, and none is kept beside a
+    tag. Character references are decoded at the end.
     """
-    text = _HIDDEN.sub(b"", page).translate(_WHITE_SPACE)
-    if b"  " in text:
-        text = _SPACES.sub(b" ", text)
-    return hashlib.sha256(text).digest()
+    text = _joined(_PIECES.findall(page))
+    if b"&" not in text:
+        return text
+    text = _HUGE_REFERENCE.sub(_BEYOND_UNICODE, text)
+    return html.unescape(text.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+
+
+def _joined(pieces: Sequence[bytes]) -> bytes:
+    """Return the text of the pieces of a page."""
+    everything = b"".join(pieces)
+    if b"<" not in everything:
+        return _collapsed(pieces)
+    if _FOREIGN_START.search(everything):
+        pieces = _with_pieces_of_foreign(pieces)
+    texts: list[bytes] = []
+    depth = 0  # of `pre` elements
+    start = 0  # of the pieces since the last tag
+    for number, piece in enumerate(pieces):
+        if not piece.startswith(b"<"):
+            continue
+        tag = _KEPT_TAG.match(piece)
+        if tag is None:
+            continue
+        texts.append(_shown(_without_comments(pieces[start:number]), is_exact=depth > 0))
+        start = number + 1
+        name = tag[1].lower()
+        if name == b"pre":
+            depth += 1
+        elif name == b"/pre":
+            depth = max(depth - 1, 0)
+        else:
+            texts.append(_shown([piece[tag.end() :]], is_exact=depth > 0))
+    texts.append(_shown(_without_comments(pieces[start:]), is_exact=depth > 0))
+    return b"".join(texts)
+
+
+def _with_pieces_of_foreign(pieces: Sequence[bytes]) -> Sequence[bytes]:
+    """Return pieces with the pieces of `svg` and `math` elements in the place of these."""
+    found: list[bytes] = []
+    for piece in pieces:
+        if _FOREIGN_START.match(piece):
+            found += _PIECES_OF_FOREIGN.findall(piece)
+        else:
+            found.append(piece)
+    return found
+
+
+def _without_comments(texts: Sequence[bytes]) -> Sequence[bytes]:
+    if b"<!--" not in b"".join(texts):
+        return texts
+    return [_COMMENTS.sub(b"", text) for text in texts]
+
+
+def _shown(texts: Sequence[bytes], *, is_exact: bool) -> bytes:
+    if is_exact:
+        return b"".join(texts)
+    return _collapsed(texts)
+
+
+def _collapsed(texts: Sequence[bytes]) -> bytes:
+    """Return texts between tags as one text, in which a run of white space is one space."""
+    text = b"".join([text.strip(_WHITE_SPACE) for text in texts]).translate(_TO_SPACES)
+    if b"  " not in text:
+        return text
+    return _SPACES.sub(b" ", text)
