@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Final
@@ -137,6 +137,18 @@ class FileDigests:
 
     content: bytes
     text: bytes | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What a site has, by path. It is empty if nothing is published yet.
+
+    `folder_links` are the symbolic links to folders, each with the path of the folder that it leads
+    to in the end. Links to files are in `files`.
+    """
+
+    files: Mapping[bytes, FileDigests] = field(default_factory=dict)
+    folder_links: Mapping[bytes, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ import pytest
 
 from admin_api_simulator import ExportPlan
 from admin_api_simulator.site import SiteChange, build_archive
+from tests import archives
 from tests.action import Action
 from tests.ended import Ended
 from tests.forms import BOTH_FORMS
@@ -186,6 +187,60 @@ def test_renamed_scripts_are_no_removed_pages_and_renamed_pages_are(action: Acti
 
     assert none_allowed.reason == "too-many-removed"
     assert one_allowed.reason is None
+
+
+V1: Final = {"v1/index.html": b"a"}
+V2: Final = {f"v2/{name}.html": b"b" for name in ("index", "guide", "api")}
+
+
+def plan_versions(site: Site, links: dict[str, str]) -> None:
+    """Let the next export have two versions of the pages, and these links."""
+    content = archives.Site(files={"index.html": b"start", **V1, **V2}, links=links)
+    site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=archives.tar(content)))
+
+
+@pytest.mark.parametrize(
+    ("links", "changed", "removed"),
+    [
+        ({"latest": "v2"}, "false", []),
+        ({"latest": "v1"}, "true", ["latest/api.html", "latest/guide.html"]),
+        ({}, "true", ["latest", "latest/api.html", "latest/guide.html", "latest/index.html"]),
+    ],
+    ids=["the same", "to a version with fewer pages", "dropped"],
+)
+def test_pages_that_disappear_behind_a_link_to_a_folder_are_removed(
+    action: Action, links: dict[str, str], changed: str, removed: list[str]
+) -> None:
+    site = Site(action, is_published=False)
+    plan_versions(site, {"latest": "v2"})
+    site.export(first_publication="true")
+    site.publish()
+    plan_versions(site, links)
+
+    ended = site.export(max_removed="0", min_pages="5")
+
+    assert ended.reason == ("too-many-removed" if removed else None)
+    assert ended.outputs["changed"] == changed
+    assert site.read_changes()["removed"] == removed
+    pages = [path for path in removed if path.endswith(".html")]
+    assert ended.result["changes"]["pages"]["removed"] == len(pages)
+    plan_versions(site, links)
+    too_few = site.export(min_pages="6", site_path="another")
+    assert too_few.reason == "too-few-pages", "pages behind a link are not counted twice"
+
+
+def test_links_that_lead_to_each_other_in_a_circle_are_refused(action: Action) -> None:
+    site = Site(action, is_published=False)
+    circle = {"v1/next": "../v2", "v2/previous": "../v1"}
+    plan_versions(site, circle)
+
+    ended = site.export(first_publication="true")
+
+    assert ended.reason == "invalid-bundle"
+    assert "an upload that follows links would not end" in ended.error
+    plan_versions(site, circle)
+    without_manifest = site.export(manifest_path="", compare_with="", changes_path="")
+    assert without_manifest.exit_code == 0
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut off", "CRLF", "a web page"])

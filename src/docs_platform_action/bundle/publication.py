@@ -1,6 +1,6 @@
 """Publishes the site of a bundle: unpacked, checked, and then renamed to its place."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryFile
 from typing import BinaryIO
@@ -9,10 +9,11 @@ from ..context import Context
 from ..errors import InternalError, InvalidBundle
 from ..inputs.settings import PublicationSettings
 from ..job import UNPACK, Job
-from ..models import Changes, FileDigests, OutputPath
+from ..models import Changes, Manifest, OutputPath
 from ..ownership import Owners
 from ..site.comparison import changes_json, compare, describe
 from ..site.digests import Digests
+from ..site.links import reachable_files
 from ..site.manifest import manifest_lines, site_sha256
 from ..text import pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS
@@ -61,7 +62,7 @@ class Publication:
 
             manifest_path = self.settings.manifest_path
             if manifest_path is not None and digests is not None:
-                self._write(manifest_path, "the manifest", manifest_lines(digests.files))
+                self._write(manifest_path, "the manifest", manifest_lines(digests.manifest))
             if archive is not None:
                 self._publish_archive(archive)
             self.context.clock.cancellation.check()
@@ -74,7 +75,8 @@ class Publication:
         """Return what records the digests of the site's files, if they are needed."""
         if self.settings.manifest_path is None and self.settings.compare_with is None:
             return None
-        return Digests(self.settings.compare_with or {})
+        published = self.settings.compare_with or Manifest()
+        return Digests(published.files)
 
     def _unpack(
         self,
@@ -139,22 +141,24 @@ class Publication:
         """Compare the unpacked site with what is asked for, and with the published site.
 
         The changes are written even if a guard then holds back the site: they show why.
-        Raises `TooFewPages` and `TooManyRemoved`.
+        Raises `TooFewPages`, `TooManyRemoved`, and `InvalidBundle` if the manifest cannot hold the
+        site.
         """
         check_unpacked_pages(tree.html_files, self.settings.min_pages, self.job.page_count)
         if digests is None:
             return
-        digest = site_sha256(manifest_lines(digests.files))
+        manifest = digests.manifest
+        digest = site_sha256(manifest_lines(manifest))
         self.job.delivered = replace(self.job.delivered, site_sha256=digest)
         if self.settings.compare_with is not None:
-            changes = self._compare(self.settings.compare_with, digests.files)
+            changes = self._compare(self.settings.compare_with, manifest)
             check_removed(changes, self.settings.max_removed)
+        else:
+            reachable_files(manifest)  # raises now what a later comparison would raise
 
-    def _compare(
-        self, published: Mapping[bytes, FileDigests], files: Mapping[bytes, FileDigests]
-    ) -> Changes:
+    def _compare(self, published: Manifest, new: Manifest) -> Changes:
         """Return, record and write what changes."""
-        changes, paths = compare(published, files, self.job.page_count)
+        changes, paths = compare(published, new, self.job.page_count)
         target = self.settings.changes_path
         if target is not None:
             self._write(target, "the changes", changes_json(paths))

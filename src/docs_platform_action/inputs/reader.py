@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from ..models import FileDigests, OutputPath
+from ..models import Manifest, OutputPath
 from . import table
 from .checked import Inputs
 from .checks import (
@@ -124,7 +124,7 @@ class Reader:
 
     def _load_published(
         self, sites: Sequence[Site], roots: Sequence[Path]
-    ) -> Sequence[Mapping[bytes, FileDigests]] | None:
+    ) -> Sequence[Manifest] | None:
         """Read each published manifest.
 
         Refuses `first-publication` if every site has a manifest.
@@ -132,8 +132,8 @@ class Reader:
         is_first = self._values.value(table.FIRST_PUBLICATION) or False
         load = partial(load_manifest, roots=roots, is_first=is_first)
         published = self._use_path(table.COMPARE_WITH, sites, load)
-        # the input is for all sites: it is needed while one of them has no manifest, so no digests
-        is_each_published = published is not None and all(published)
+        # the input is for all sites: it is needed while one of them has no manifest
+        is_each_published = published is not None and all(one.files for one in published)
         if is_first and is_each_published:
             fact = "is `true`, but the manifest of `compare-with` exists"
             self._mistakes.add("first-publication", f"{fact}; remove `first-publication`")

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ..models import Changes, FileDigests
+from ..models import Changes, FileDigests, Manifest
+from .links import reachable_files
 from .page import is_page
 
 MAX_LISTED: Final = 50  # pages of a kind in the summary
@@ -13,14 +14,42 @@ _NOT_FOUND_PAGE: Final = b"404.html"
 
 
 def compare(
-    published: Mapping[bytes, FileDigests],
-    files: Mapping[bytes, FileDigests],
+    published: Manifest,
+    new: Manifest,
     reported_pages: int | None = None,
 ) -> tuple[Changes, Mapping[str, Sequence[bytes]]]:
     """Return what differs from the published site, and the sorted paths of each kind of change.
 
+    The pages behind links to folders are compared, too.
     `reported_pages` is the number of pages that the API reported, if any.
+    Raises `InvalidBundle` if links lead in a circle.
     """
+    paths_by_kind, unchanged = _by_kind(_compared(published), _compared(new))
+    changes = _count(paths_by_kind, unchanged, is_first=not published.files)
+    if _is_without_404(reported_pages, new.files):
+        changes = replace(changes, pages_besides_404=reported_pages)
+    if published.folder_links or new.folder_links:
+        for paths in paths_by_kind.values():
+            paths[:] = sorted(path.removesuffix(b"/") for path in paths)
+    return changes, paths_by_kind
+
+
+def _compared(manifest: Manifest) -> Mapping[bytes, FileDigests]:
+    """Return what is compared: files, pages behind links, and each link to a folder by its target.
+
+    A slash marks the path of such a link: it is not a page, whatever its name.
+    """
+    files = reachable_files(manifest)
+    links = {}
+    for path, target in manifest.folder_links.items():
+        links[path + b"/"] = FileDigests(target, None)
+    return {**files, **links} if links else files
+
+
+def _by_kind(
+    published: Mapping[bytes, FileDigests], files: Mapping[bytes, FileDigests]
+) -> tuple[dict[str, list[bytes]], list[bytes]]:
+    """Return the sorted paths of each kind of change, and those of what is unchanged."""
     text_changed: list[bytes] = []
     otherwise_changed: list[bytes] = []
     unchanged: list[bytes] = []
@@ -39,10 +68,7 @@ def compare(
         Changes.CHANGED: otherwise_changed,
         Changes.REMOVED: sorted(published.keys() - files.keys()),
     }
-    changes = _count(paths_by_kind, unchanged, is_first=not published)
-    if _is_without_404(reported_pages, files):
-        changes = replace(changes, pages_besides_404=reported_pages)
-    return changes, paths_by_kind
+    return paths_by_kind, unchanged
 
 
 def _is_without_404(reported_pages: int | None, files: Mapping[bytes, FileDigests]) -> bool:

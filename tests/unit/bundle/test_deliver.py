@@ -31,7 +31,14 @@ from docs_platform_action.errors import (
 from docs_platform_action.inputs.settings import DeliverySettings, PublicationSettings
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.jobs.export import Export
-from docs_platform_action.models import BundleLink, ExportJob, FileDigests, MaxRemoved, OutputPath
+from docs_platform_action.models import (
+    BundleLink,
+    ExportJob,
+    FileDigests,
+    Manifest,
+    MaxRemoved,
+    OutputPath,
+)
 from docs_platform_action.ownership import Owner
 from tests.archives import SEVEN_ZIP, SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree
@@ -48,7 +55,7 @@ ALL: Final = {"bundle_path": "b", "site_path": "s", "values_file": "v.yaml"}
 VALUES: Final = {"values_file": "v.yaml"}
 PLAN: Final = {**ALL, "manifest_path": "m", "changes_path": "c"}
 OTHER: Final = FileDigests(content=bytes(32), text=bytes(32))
-OLD: Final = {b"gone.html": OTHER, b"index.html": OTHER}  # the digests of what is published
+OLD: Final = Manifest(files={b"gone.html": OTHER, b"index.html": OTHER})  # what is published
 NONE_REMOVED: Final = {
     "compare_with": OLD,
     "max_removed": MaxRemoved(amount=0, is_percentage=False),
@@ -132,7 +139,7 @@ def test_what_is_asked_for_is_delivered_and_recorded(
 
 
 @BOTH
-def test_the_manifest_lists_every_file_and_what_links_to_files_lead_to(
+def test_the_manifest_lists_every_file_and_what_links_lead_to(
     tmp_path: Path, archive: bytes
 ) -> None:
     found = Delivered(tmp_path, answer(archive))
@@ -140,19 +147,20 @@ def test_the_manifest_lists_every_file_and_what_links_to_files_lead_to(
     found.run({"site_path": "s", "manifest_path": "m"})
 
     lines = (tmp_path / "m").read_bytes().splitlines(keepends=True)
-    about_files = [line for line in lines if not line.startswith(b"#")]
+    *about_files, about_link = [line for line in lines[1:] if not line.startswith(b"# text ")]
     listed = {line[66:-1].decode(): line[:64].decode() for line in about_files}
     digests = {}
     for path in ("guide/empty.txt", "guide/home.html", "guide/start.html"):
         digests[path] = hashlib.sha256((tmp_path / "s" / path).read_bytes()).hexdigest()
     digests["index.html"] = digests["guide/home.html"]
     assert listed == digests
-    assert lines[0] == b"# 4 files\n"
-    assert len(lines) == 1 + 4 + 3, "each page has a line about its text"
+    assert lines[0] == b"# 5 files\n"
+    assert len(lines) == 1 + 4 + 3 + 1, "each page has a line about its text"
+    assert about_link == lines[-1] == b"# link latest -> guide\n"
     delivered = found.job.delivered
     assert delivered.manifest_path == "m"
     assert delivered.changes is None
-    assert delivered.site_sha256 == hashlib.sha256(b"".join(about_files)).hexdigest()
+    assert delivered.site_sha256 == hashlib.sha256(b"".join([*about_files, about_link])).hexdigest()
 
 
 @BOTH
@@ -175,13 +183,16 @@ def test_changes_manifest_archive_site_and_values_are_published_in_this_order(
     assert published == ["c", "m", "b", "s", "v.yaml"]
     assert changes is not None
     assert json.loads((tmp_path / "c").read_text()) == {
-        "added": ["guide/empty.txt", "guide/home.html", "guide/start.html"],
+        "added": [
+            *("guide/empty.txt", "guide/home.html", "guide/start.html"),
+            *("latest", "latest/home.html", "latest/start.html"),
+        ],
         "textChanged": ["index.html"],
         "changed": [],
         "removed": ["gone.html"],
     }
     assert changes.pages == {
-        "added": 2,
+        "added": 4,
         "textChanged": 1,
         "changed": 0,
         "removed": 1,

@@ -14,7 +14,7 @@ from docs_platform_action.bundle.guards import (
 )
 from docs_platform_action.errors import TooFewPages, TooManyRemoved
 from docs_platform_action.inputs.settings import DeliverySettings, PublicationSettings
-from docs_platform_action.models import Changes, MaxRemoved, OutputPath
+from docs_platform_action.models import Changes, Manifest, MaxRemoved, OutputPath
 from tests.keys import ADMIN_KEY
 
 NONE_REMOVED: Final = MaxRemoved(amount=0, is_percentage=False)
@@ -72,7 +72,7 @@ def test_fewer_reported_pages_or_none_to_count_are_refused_before_the_download(
         (PublicationSettings(), False),
         (PublicationSettings(max_removed=NONE_REMOVED), False),
         (PublicationSettings(min_pages=1), True),
-        (PublicationSettings(compare_with={}), True),
+        (PublicationSettings(compare_with=Manifest()), True),
     ],
     ids=["none", "a limit without a comparison", "pages", "a comparison"],
 )

@@ -24,7 +24,7 @@ from docs_platform_action.inputs.settings import (
 )
 from docs_platform_action.inputs.table import COMPARE_WITH, DEFAULTS, PATHS, Input
 from docs_platform_action.main import MODES
-from docs_platform_action.models import FileDigests, MaxRemoved, OutputPath
+from docs_platform_action.models import FileDigests, Manifest, MaxRemoved, OutputPath
 from tests.keys import ADMIN_KEY
 
 Settings = ExportSettings | CollectSettings | UnpackSettings | AgentSettings
@@ -297,7 +297,8 @@ class TestSettings:
         for number, site in enumerate(sites):
             domain = PUBLISHED[number]
             found = site.delivery.publication
-            assert found.compare_with == {b"index.html": FileDigests(number.to_bytes(32), None)}
+            files = {b"index.html": FileDigests(number.to_bytes(32), None)}
+            assert found.compare_with == Manifest(files=files)
             assert found.max_removed == MaxRemoved(amount=10, is_percentage=True)
             targets = (found.manifest_path, found.changes_path)
             names = [target.name for target in targets if target is not None]
@@ -311,8 +312,8 @@ class TestSettings:
         sites = export_settings({**first, "domain": old_and_new}).sites
 
         compared = [site.delivery.publication.compare_with for site in sites]
-        published = {b"index.html": FileDigests(bytes(32), None)}
-        assert compared == [published, {}]
+        published = Manifest(files={b"index.html": FileDigests(bytes(32), None)})
+        assert compared == [published, Manifest()]
         assert refused({**PLAN, "domain": old_and_new}) == ["compare-with"]
         assert refused({**first, "domain": "\n".join(PUBLISHED)}) == ["first-publication"]
 

@@ -31,6 +31,7 @@ from docs_platform_action.models import (
     Deployment,
     ExportJob,
     FileDigests,
+    Manifest,
     Phase,
     RoomWait,
 )
@@ -417,7 +418,7 @@ class TestChanges:
     }
 
     def test_of_one_site_they_follow_the_facts(self) -> None:
-        changes, _ = compare(self.OLD, self.NEW)
+        changes, _ = compare(Manifest(files=self.OLD), Manifest(files=self.NEW))
 
         read = parsed(good(changes=changes))
 
@@ -434,7 +435,7 @@ class TestChanges:
         assert [len([*block.iter("li")]) for block in read.iter("details")] == [40, 1, 1]
 
     def test_of_many_pages_fifty_are_listed_and_the_rest_counted(self) -> None:
-        changes, _ = compare({}, self.OLD)
+        changes, _ = compare(Manifest(), Manifest(files=self.OLD))
 
         (block,) = parsed(good(changes=changes)).iter("details")
 
@@ -442,7 +443,7 @@ class TestChanges:
         assert "and 50 more" in text_of(block)
 
     def test_of_several_sites_they_are_a_column_and_in_the_details_of_each(self) -> None:
-        changes, _ = compare(self.OLD, self.NEW)
+        changes, _ = compare(Manifest(files=self.OLD), Manifest(files=self.NEW))
 
         read = parsed(
             good(changes=changes), failed(changes=changes, failure=TooManyRemoved("x")), cancelled()
@@ -460,7 +461,7 @@ class TestChanges:
 
     def test_hostile_names_stay_text_and_within_githubs_limit(self) -> None:
         old = {(HOSTILE % number).encode(): self.PAGE for number in range(100)}
-        changes, _ = compare(old, {b"index.html": self.PAGE})
+        changes, _ = compare(Manifest(files=old), Manifest(files={b"index.html": self.PAGE}))
         jobs = [good(f"d{number}.example.com", changes=changes) for number in range(10)]
 
         shown = page(*jobs)
