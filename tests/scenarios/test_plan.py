@@ -271,3 +271,16 @@ def bundle_dated(day: str) -> bytes:
     """Return an archive of pages whose text is a day."""
     pages = {f"{number}.html": f"<p>{day}</p>".encode() for number in range(3)}
     return build_archive(pages, "tar")
+
+
+def test_a_guard_against_manifests_without_pages_ends_the_run_before_any_request(
+    site: Site,
+) -> None:
+    requests = len(site.platform.simulator.requests)
+    site.path(f"{DOMAIN}.manifest").write_text(f"# 1 files\n{0:064x}  guide.htm\n")
+
+    ended = site.export(max_removed="10%")
+
+    assert ended.end == (1, "invalid-input")
+    assert f"a file that ends in `.html`) is in '{DOMAIN}.manifest'; remove" in ended.error
+    assert len(site.platform.simulator.requests) == requests

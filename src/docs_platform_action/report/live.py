@@ -8,7 +8,15 @@ from typing import Final
 from ..clock import Clock
 from ..errors import Cancelled, NoRoom
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, ROOM, STARTED, VERDICTS, Job
-from ..text import format_bytes, format_clock, format_expiry, format_time, pluralize, shortened
+from ..text import (
+    format_bytes,
+    format_clock,
+    format_expiry,
+    format_time,
+    list_first,
+    pluralize,
+    shortened,
+)
 from .console import Console
 from .room import describe_wait
 
@@ -353,8 +361,4 @@ def describe_unstarted(jobs: Sequence[Job]) -> str:
 
 def list_names(jobs: Sequence[Job]) -> str:
     """Return the sites of some jobs, and the number of the rest."""
-    names = ", ".join(job.domain or "" for job in jobs[:MAX_LISTED_NAMES])
-    rest = len(jobs) - MAX_LISTED_NAMES
-    if rest > 0:
-        return f"{names} and {rest:,} more"
-    return names
+    return list_first([job.domain or "" for job in jobs], MAX_LISTED_NAMES)
