@@ -17,6 +17,7 @@ from ..text import (
     pluralize,
     shortened,
 )
+from .changes import describe_first_publications
 from .console import Console
 from .room import describe_wait
 
@@ -65,10 +66,14 @@ class LiveLines:
         self._title = f"{jobs[0].kind.name} of {len(jobs):,} sites, {parallel}"
 
     def begin(self) -> None:
-        """Write the title, unless it is written."""
-        if self._title:
-            self._console.line(self._title)
-            self._title = ""
+        """Write the title and which sites are new, unless they are written."""
+        if not self._title:
+            return
+        self._console.line(self._title)
+        self._title = ""
+        first_publications = describe_first_publications(list(self._stages), self._short_name_of)
+        if first_publications:
+            self._console.line(first_publications)
 
     def keep(self, job: Job, line: str) -> None:
         """Keep a line of a site for the end."""
@@ -199,6 +204,9 @@ class LiveLines:
                 lines.insert(0, "… earlier lines left out …")
             ended = describe_duration(job, self._stages[job], self._clock.monotonic())
             self._console.group(f"{job.domain}: {ended}", lines)
+
+    def _short_name_of(self, job: Job) -> str:
+        return shortened(self._console.safe(job.domain or ""))
 
     def _show_outage(self) -> None:
         is_quiet = self._clock.monotonic() < self._outages_quiet_until

@@ -319,6 +319,7 @@ class TestSettings:
         compared = [site.delivery.publication.compare_with for site in sites]
         published = {b"index.html": FileDigests(bytes(32), None)}
         assert compared == [published, {}]
+        assert [site.delivery.publication.is_first for site in sites] == [False, True]
         assert refused({**PLAN, "domain": old_and_new}) == ["compare-with"]
         assert refused({**first, "domain": "\n".join(PUBLISHED)}) == ["first-publication"]
 
@@ -334,6 +335,7 @@ class TestSettings:
         (site,) = export_settings(inputs).sites
 
         assert site.delivery.publication.compare_with is None
+        assert not site.delivery.publication.is_first
         assert warned_of(inputs) == ["site-path", "compare-with", "max-removed"]
 
     def test_a_commit_is_read_with_what_the_runner_names(self) -> None:
