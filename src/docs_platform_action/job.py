@@ -149,6 +149,7 @@ class Job:
     project_id: str | None = None
     job_id: str | None = None
     masks_bundle_url: bool = False
+    is_first_publication: bool = False  # nothing is published yet to compare the site with
     deployed: Deployment | None = None  # what the platform served when the export was started
     deployed_later: Deployment | None = None  # what it served at the end, if that is another one
     is_deployed_later_unknown: bool = False  # GitHub could not be read at the end

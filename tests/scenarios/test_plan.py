@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from admin_api_simulator import ExportPlan
+from admin_api_simulator import ExportPlan, Fault
 from admin_api_simulator.site import SiteChange, build_archive
 from tests import archives
 from tests.action import Action
@@ -326,3 +326,33 @@ def bundle_dated(day: str) -> bytes:
     """Return an archive of pages whose text is a day."""
     pages = {f"{number}.html": f"<p>{day}</p>".encode() for number in range(3)}
     return build_archive(pages, "tar")
+
+
+def test_a_guard_against_manifests_without_pages_ends_the_run_before_any_request(
+    site: Site,
+) -> None:
+    requests = len(site.platform.simulator.requests)
+    site.path(f"{DOMAIN}.manifest").write_text(f"# 1 files\n{0:064x}  guide.htm\n")
+
+    ended = site.export(max_removed="10%")
+
+    assert ended.end == (1, "invalid-input")
+    assert f"a file that ends in `.html`) is in '{DOMAIN}.manifest'; remove" in ended.error
+    assert len(site.platform.simulator.requests) == requests
+
+
+def test_of_several_sites_those_that_are_new_are_named_even_if_every_export_fails(
+    site: Site,
+) -> None:
+    site.platform.simulator.script("start_export", *[Fault(status=400)] * 2)
+    domains = f"{DOMAIN}\nnew.example.com"
+
+    ended = site.export(domain=domains, first_publication="true")
+
+    named = (
+        "First publication (no manifest yet): new.example.com. Compared with a manifest: 1 site."
+    )
+    assert [row["failureReason"] for row in ended.results] == ["rejected", "rejected"]
+    assert named in ended.summary
+    before_any_start, _, _ = ended.log.partition("0:00")
+    assert f"\n{named}\n" in before_any_start

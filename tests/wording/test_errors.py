@@ -134,6 +134,7 @@ INPUTS: Final[tuple[Inputs, ...]] = (
     {**PLAN, "compare_with": "full"},
     {**PLAN, "first_publication": "true"},
     {**PLAN, "max_removed": "101%"},
+    {**PLAN, "max_removed": "5%", "compare_with": "no-pages.manifest"},
 )
 """Inputs that are refused, besides those of a good export."""
 
@@ -222,6 +223,7 @@ class Runs:
         lines = [f"{number:064}  {number}.html\n" for number in range(7)]
         manifest = f"# 7 files\n{''.join(lines)}"
         (workspace / "published.manifest").write_text(manifest)
+        (workspace / "no-pages.manifest").write_text(manifest.replace(".html", ".js"))
         (workspace / "cut-off.manifest").write_text(f"{manifest}# text")
         (workspace / "circle").symlink_to("other")
         (workspace / "other").symlink_to("circle")

@@ -61,6 +61,11 @@ class PublicationSettings:
     changes_path: OutputPath | None = None
     max_removed: MaxRemoved | None = None
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the site is to be compared, but nothing is published yet."""
+        return self.compare_with is not None and not self.compare_with.files
+
     @classmethod
     def read(cls, inputs: Inputs, number: int) -> Self:
         """Return the settings of a site in the inputs."""

@@ -305,6 +305,20 @@ class TestSeveral:
         assert text.count(".example.com") == 10
         assert "and 90 more" in text
 
+    def test_sites_without_a_manifest_are_named_before_they_are_compared(self) -> None:
+        jobs = [failed("new_1.example.com", is_first_publication=True), cancelled(), good()]
+
+        read = text_of(parsed(*jobs))
+
+        named = "First publication (no manifest yet): new_1.example.com."
+        assert f"{named} Compared with a manifest: 2 sites." in read
+        assert "First publication" not in page(good(), failed())
+
+    def test_of_many_without_a_manifest_ten_are_named_and_the_rest_counted(self) -> None:
+        jobs = [good(f"d{number}.example.com", is_first_publication=True) for number in range(30)]
+
+        assert "d9.example.com and 20 more. Compared with a manifest: 0 sites." in page(*jobs)
+
     @pytest.mark.parametrize(
         ("job", "result"),
         [
