@@ -22,6 +22,7 @@ from .failures import failure_paragraphs, how_to_collect, request_line
 from .markup import MAX_NAME_LENGTH, alert
 from .room import describe_ended_waits
 from .timeline import timeline_of
+from .warnings import warning_paragraph
 
 _MAX_LISTED_NAMES: Final = 10
 
@@ -141,7 +142,7 @@ class SitesSummary:
         yield _line_of(rules)
         for job in self.jobs:
             domain = self.facts.markup.literal(job.domain, max_length=MAX_NAME_LENGTH)
-            cells = [domain, self._result(job)]
+            cells = [domain, join_nonempty(", ", self._result(job), _warnings(job))]
             if has_pages:
                 cells.append(_page_count(job))
             if has_changes:
@@ -195,6 +196,8 @@ class SitesSummary:
         blocks: list[str] = []
         if job.failure is not None and not is_explained:
             blocks += failure_paragraphs(job.failure, markup)
+        for lines in job.warnings:
+            blocks.append(f"**Warning:** {warning_paragraph(lines, markup)}")
         if job.delivered.changes is not None:
             blocks.append(changes_section(job.delivered.changes, markup))
         blocks.append(self.facts.table(job, job.duration_seconds(self.facts.monotonic)))
@@ -248,6 +251,12 @@ def _as_example(job: Job, error: ActionError) -> ActionError:
 
 def _line_of(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
+
+
+def _warnings(job: Job) -> str:
+    if not job.warnings:
+        return ""
+    return pluralize(len(job.warnings), "warning")
 
 
 def _page_count(job: Job) -> str:
