@@ -94,7 +94,7 @@ def describe_lack(counts: Counts) -> list[str]:
     step = "A step that deletes what is missing, such as `aws s3 sync --delete`"
     return [
         *lines,
-        "It is probably not the whole site, or its pages have another ending, such as `.htm`.",
+        "This is probably not the whole site, or its pages have another ending, such as `.htm`.",
         f"{step}, would delete the published pages that the bundle lacks.",
         "To fail before anything is published, set `min-pages`, which counts `.html` files.",
     ]
