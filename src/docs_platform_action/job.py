@@ -158,6 +158,8 @@ class Job:
     has_short_link: bool = False  # also after a new one was made
     delivered: Delivered = field(default_factory=Delivered)
     room: RoomWait | None = None  # also after the start was accepted
+    warnings: list[Sequence[str]] = field(default_factory=list)
+    """About what is delivered: each is a title and further sentences."""
     failure: ActionError | None = None
     start_attempt: StartAttempt | None = field(default=None, repr=False)  # of unknown outcome
     started_at: float | None = None  # when this run started the job on the platform

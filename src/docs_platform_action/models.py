@@ -218,6 +218,7 @@ class Delivered:
     bundle_path: str | None = None
     site_path: str | None = None
     site_files: int | None = None
+    html_files: int | None = None  # of the bundle, also if its site is not published
     values_file: str | None = None
     manifest_path: str | None = None
     site_sha256: str | None = None

@@ -1,6 +1,6 @@
 """Publishes the site of a bundle: unpacked, checked, and then renamed to its place."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryFile
 from typing import BinaryIO
@@ -19,7 +19,8 @@ from ..text import pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS
 from .decompression import decompressed
 from .file import BundleFile
-from .guards import check_removed, check_unpacked_pages
+from .guards import Counts, check_removed, check_unpacked_pages, describe_lack, lacks_pages
+from .only_file import describe_only_file
 from .pipe import Pipe
 from .staging import Staged, write_file
 from .stream import BundleStream
@@ -58,7 +59,8 @@ class Publication:
             self._unpack(stream, archive, site, tree)
             only_folder = tree.only_folder()
 
-            self._check(tree, digests)
+            self._check_pages(site, tree)
+            self._check_changes(digests)
 
             manifest_path = self.settings.manifest_path
             if manifest_path is not None and digests is not None:
@@ -137,14 +139,33 @@ class Publication:
             pipe.wait()
         self._end_download(stream)
 
-    def _check(self, tree: Tree, digests: Digests | None) -> None:
-        """Compare the unpacked site with what is asked for, and with the published site.
+    def _check_pages(self, site: Staged, tree: Tree) -> None:
+        """Hold the number of pages against what is asked for, or else what the API reported.
+
+        Raises `TooFewPages`.
+        """
+        self.job.delivered = replace(self.job.delivered, html_files=tree.html_files)
+        only_file = ""
+        if tree.files == 1:
+            with site.errors_explained():
+                only_file = describe_only_file(site.path)
+        counts = Counts(
+            files=tree.files,
+            html_files=tree.html_files,
+            reported=self.job.page_count,
+            only_file=only_file,
+        )
+        check_unpacked_pages(counts, self.settings.min_pages)
+        if self.settings.min_pages is None and lacks_pages(counts):
+            title, *lines = describe_lack(counts)
+            self._warn([f"{self.job.title}: {title}", *lines])
+
+    def _check_changes(self, digests: Digests | None) -> None:
+        """Compare the unpacked site with the published one, if that is asked for.
 
         The changes are written even if a guard then holds back the site: they show why.
-        Raises `TooFewPages`, `TooManyRemoved`, and `InvalidBundle` if the manifest cannot hold the
-        site.
+        Raises `TooManyRemoved`, and `InvalidBundle` if the manifest cannot hold the site.
         """
-        check_unpacked_pages(tree.html_files, self.settings.min_pages, self.job.page_count)
         if digests is None:
             return
         manifest = digests.manifest
@@ -193,6 +214,11 @@ class Publication:
             f"{condition}, publish `{inner}` in place of `{target.name}`.",
             f"{step}, would otherwise delete the site.",
         ]
+        self._warn(lines)
+
+    def _warn(self, lines: Sequence[str]) -> None:
+        """Warn about what is delivered, also in the job summary."""
+        self.job.warnings.append(lines)
         self.context.listener.warning(self.job, lines)
 
     def _write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:

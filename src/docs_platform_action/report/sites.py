@@ -27,6 +27,7 @@ from .failures import failure_paragraphs, how_to_collect, request_line
 from .markup import MAX_NAME_LENGTH, alert
 from .room import describe_ended_waits
 from .timeline import timeline_of
+from .warnings import warning_paragraph
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +143,8 @@ class SitesSummary:
         yield _line_of(names)
         yield _line_of(rules)
         for job in self.jobs:
-            cells = [self._name_of(job), self._result(job)]
+            result = join_nonempty(", ", self._result(job), _warnings(job))
+            cells = [self._name_of(job), result]
             if has_pages:
                 cells.append(_page_count(job))
             if has_changes:
@@ -199,6 +201,8 @@ class SitesSummary:
         blocks: list[str] = []
         if job.failure is not None and not is_explained:
             blocks += failure_paragraphs(job.failure, markup)
+        for lines in job.warnings:
+            blocks.append(f"**Warning:** {warning_paragraph(lines, markup)}")
         if job.delivered.changes is not None:
             blocks.append(changes_section(job.delivered.changes, markup))
         blocks.append(self.facts.table(job, job.duration_seconds(self.facts.monotonic)))
@@ -252,6 +256,12 @@ def _as_example(job: Job, error: ActionError) -> ActionError:
 
 def _line_of(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
+
+
+def _warnings(job: Job) -> str:
+    if not job.warnings:
+        return ""
+    return pluralize(len(job.warnings), "warning")
 
 
 def _page_count(job: Job) -> str:

@@ -373,6 +373,47 @@ def test_the_only_folder_of_a_site_is_warned_of(tmp_path: Path) -> None:
 
     ((lines,),) = found.events.of("warning")
     assert "`s/build`" in "".join(lines)
+    assert found.job.warnings == [lines]
+
+
+INNER: Final = Site(files={"export/site.tar.gz": TAR})
+
+
+@BOTH
+def test_a_bundle_without_pages_is_published_with_one_warning(
+    tmp_path: Path, archive: bytes
+) -> None:
+    pack = zipped if archive is ZIP else tar
+    found = Delivered(tmp_path, answer(pack(INNER)))
+
+    found.run({"site_path": "s"})
+
+    ((lines,),) = found.events.of("warning")
+    assert found.job.warnings == [lines]
+    assert lines[0] == f"{found.job.title}: the bundle has no `.html` file (1 file in all)."
+    assert lines[1] == "Its only file, 'export/site.tar.gz', looks like gzip data."
+    assert found.job.delivered.site_files == 1
+    assert found.job.delivered.html_files == 0
+
+
+def test_with_min_pages_the_error_alone_names_the_archive_in_the_archive(tmp_path: Path) -> None:
+    found = Delivered(tmp_path, answer(tar(INNER)))
+
+    with pytest.raises(TooFewPages) as caught:
+        found.run({"site_path": "s"}, min_pages=1)
+
+    assert "'export/site.tar.gz', looks like gzip data" in caught.value.details[0]
+    assert found.job.warnings == []
+    assert found.job.delivered.html_files == 0
+
+
+def test_a_warning_stays_if_the_site_is_then_held_back(tmp_path: Path) -> None:
+    found = Delivered(tmp_path, answer(tar(INNER)))
+
+    with pytest.raises(TooManyRemoved):
+        found.run({"site_path": "s"}, **NONE_REMOVED)
+
+    assert len(found.job.warnings) == 1
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
 LINK = BundleLink(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1))
 NOW = 5000.0
 """Noon on the monotonic clock."""
+WARNING = ["docs.example.com: the bundle has <b>no page", "Set `min-pages`."]
 ROOM_WAIT = RoomWait(refusal=NoRoom(status=NoRoom.BUSY), refusals=3, since=NOW - 300)
 DEPLOYMENT = Deployment(
     id=1,
@@ -185,6 +186,19 @@ class TestOneJob:
         for part in ("no such page (a_b)", "A cause.", "Set timeout.", "job-failed", "7f3a"):
             assert part in text
 
+    def test_each_warning_is_an_alert_at_the_top(self) -> None:
+        read = parsed(good(warnings=[WARNING, ["Another one"]]))
+
+        assert top_level(read) == ["h3", "blockquote", "blockquote", "table"]
+        shown = "docs.example.com: the bundle has <b>no page. Set min-pages."
+        assert [kind for kind, _ in alerts(read)] == ["WARNING", "WARNING"]
+        assert [text.strip() for _, text in alerts(read)] == [shown, "Another one."]
+
+    def test_a_warning_stands_below_a_later_failure(self) -> None:
+        read = parsed(failed(warnings=[WARNING]))
+
+        assert [kind for kind, _ in alerts(read)] == ["CAUTION", "WARNING"]
+
     @pytest.mark.parametrize(
         ("steps", "shown"),
         [
@@ -218,6 +232,10 @@ class TestOneJob:
         ([good(), good(link=None)], "⏳"),
         ([good(), good(link=BundleLink(url=URL, expires=NOON))], "⚠️"),
         ([good(link=BundleLink(url=URL, expires=NOON + timedelta(seconds=1)))], "✅"),
+        ([good(warnings=[WARNING])], "⚠️"),
+        ([good(), good(warnings=[WARNING])], "⚠️"),
+        ([good(warnings=[WARNING]), cancelled()], "🚫"),
+        ([failed(warnings=[WARNING])], "❌"),
     ],
 )
 def test_the_headlines_icon_is_that_of_the_worst_result(jobs: Sequence[Job], icon: str) -> None:
@@ -237,6 +255,17 @@ class TestSeveral:
             ["Job", "se_2"],
             ["Job", "se_1"],
         ]
+
+    def test_warnings_are_counted_in_the_table_and_stand_in_the_details(self) -> None:
+        read = parsed(good(warnings=[WARNING]), failed(warnings=[WARNING, WARNING]), good())
+
+        assert alerts(read)[0][0] == "CAUTION"
+        assert len(alerts(read)) == 1
+        results = [row[1] for row in tables(read)[0][1:]]
+        assert results == ["done, 1 warning", "failed, 2 warnings", "done"]
+        shown = "Warning: docs.example.com: the bundle has <b>no page. Set min-pages."
+        counts = [text_of(block).count(shown) for block in read.iter("details")]
+        assert counts == [2, 1, 0]  # the failed one is first
 
     def test_one_failure_of_all_that_failed_is_explained_once(self) -> None:
         jobs = [failed(failure=Rejected("no", request_id=f"r-{number}")) for number in range(3)]
