@@ -1,6 +1,7 @@
 """Publishes the site of a bundle: unpacked, checked, and then renamed to its place."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryFile
 from typing import BinaryIO
@@ -11,6 +12,7 @@ from ..inputs.settings import PublicationSettings
 from ..job import UNPACK, Job
 from ..models import Changes, FileDigests, OutputPath
 from ..ownership import Owners
+from ..site.alarms import find_alarms
 from ..site.comparison import changes_json, compare, describe
 from ..site.digests import Digests
 from ..site.manifest import manifest_lines, site_sha256
@@ -57,7 +59,7 @@ class Publication:
             self._unpack(stream, archive, site, tree)
             only_folder = tree.only_folder()
 
-            self._check(tree, digests)
+            self._check(site, tree, digests)
 
             manifest_path = self.settings.manifest_path
             if manifest_path is not None and digests is not None:
@@ -135,7 +137,7 @@ class Publication:
             pipe.wait()
         self._end_download(stream)
 
-    def _check(self, tree: Tree, digests: Digests | None) -> None:
+    def _check(self, site: Staged, tree: Tree, digests: Digests | None) -> None:
         """Compare the unpacked site with what is asked for, and with the published site.
 
         The changes are written even if a guard then holds back the site: they show why.
@@ -146,15 +148,36 @@ class Publication:
             return
         digest = site_sha256(manifest_lines(digests.files))
         self.job.delivered = replace(self.job.delivered, site_sha256=digest)
+        has_alarm = self._warn_of_texts(site, tree, digests.files)
         if self.settings.compare_with is not None:
-            changes = self._compare(self.settings.compare_with, digests.files)
+            changes = self._compare(self.settings.compare_with, digests.files, has_alarm=has_alarm)
             check_removed(changes, self.settings.max_removed)
 
+    def _warn_of_texts(self, site: Staged, tree: Tree, files: Mapping[bytes, FileDigests]) -> bool:
+        """Warn of pages that may be an error page or redirects. Return whether there are any."""
+
+        def read(page: bytes) -> bytes:
+            descriptor = os.open(page, os.O_RDONLY, dir_fd=site.descriptor)
+            with os.fdopen(descriptor, "rb") as file:
+                return file.read()
+
+        published = self.settings.compare_with or {}
+        with site.errors_explained():
+            warnings = [*find_alarms(published, files, tree.links, read)]
+        for fact, *sentences in warnings:
+            self._warn([f"{self.job.title}: {fact}", *sentences])
+        return bool(warnings)
+
     def _compare(
-        self, published: Mapping[bytes, FileDigests], files: Mapping[bytes, FileDigests]
+        self,
+        published: Mapping[bytes, FileDigests],
+        files: Mapping[bytes, FileDigests],
+        *,
+        has_alarm: bool,
     ) -> Changes:
         """Return, record and write what changes."""
         changes, paths = compare(published, files, self.job.page_count)
+        changes = replace(changes, has_alarm=has_alarm)
         target = self.settings.changes_path
         if target is not None:
             self._write(target, "the changes", changes_json(paths))
@@ -189,6 +212,10 @@ class Publication:
             f"{condition}, publish `{inner}` in place of `{target.name}`.",
             f"{step}, would otherwise delete the site.",
         ]
+        self.context.listener.warning(self.job, lines)
+
+    def _warn(self, lines: Sequence[str]) -> None:
+        """Warn of what is delivered, with a title and further sentences."""
         self.context.listener.warning(self.job, lines)
 
     def _write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:
