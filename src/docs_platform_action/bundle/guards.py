@@ -117,8 +117,12 @@ def check_removed(changes: Changes, max_removed: MaxRemoved | None) -> None:
     unnamed = removed - len(named)
     if unnamed:
         named.append(f"{unnamed:,} more (`changes-path` lists all)")
+    details = [f"Removed: {', '.join(named)}."]
+    if changes.look_alikes is not None:
+        details.append(changes.look_alikes.note)
+    details.append("Nothing was published.")
     published_pages = pluralize(published, "published page")
     raise TooManyRemoved(
         f"{removed:,} of {published_pages} would be removed, but {limit} allows {allowed:,}",
-        details=(f"Removed: {', '.join(named)}.", "Nothing was published."),
+        details=tuple(details),
     )

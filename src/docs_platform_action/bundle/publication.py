@@ -1,5 +1,6 @@
 """Publishes the site of a bundle: unpacked, checked, and then renamed to its place."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryFile
@@ -11,6 +12,7 @@ from ..inputs.settings import PublicationSettings
 from ..job import UNPACK, Job
 from ..models import Changes, Manifest, OutputPath
 from ..ownership import Owners
+from ..site.alarms import find_alarms
 from ..site.comparison import changes_json, compare, describe
 from ..site.digests import Digests
 from ..site.links import reachable_files
@@ -60,7 +62,7 @@ class Publication:
             only_folder = tree.only_folder()
 
             self._check_pages(site, tree)
-            self._check_changes(digests)
+            self._check_changes(site, tree, digests)
 
             manifest_path = self.settings.manifest_path
             if manifest_path is not None and digests is not None:
@@ -160,7 +162,7 @@ class Publication:
             title, *lines = describe_lack(counts)
             self._warn([f"{self.job.title}: {title}", *lines])
 
-    def _check_changes(self, digests: Digests | None) -> None:
+    def _check_changes(self, site: Staged, tree: Tree, digests: Digests | None) -> None:
         """Compare the unpacked site with the published one, if that is asked for.
 
         The changes are written even if a guard then holds back the site: they show why.
@@ -171,15 +173,32 @@ class Publication:
         manifest = digests.manifest
         digest = site_sha256(manifest_lines(manifest))
         self.job.delivered = replace(self.job.delivered, site_sha256=digest)
+        has_alarm = self._warn_of_texts(site, tree, manifest)
         if self.settings.compare_with is not None:
-            changes = self._compare(self.settings.compare_with, manifest)
+            changes = self._compare(self.settings.compare_with, manifest, has_alarm=has_alarm)
             check_removed(changes, self.settings.max_removed)
         else:
             reachable_files(manifest)  # raises now what a later comparison would raise
 
-    def _compare(self, published: Manifest, new: Manifest) -> Changes:
+    def _warn_of_texts(self, site: Staged, tree: Tree, manifest: Manifest) -> bool:
+        """Warn of pages that may be an error page or redirects. Return whether there are any."""
+
+        def read(page: bytes) -> bytes:
+            descriptor = os.open(page, os.O_RDONLY, dir_fd=site.descriptor)
+            with os.fdopen(descriptor, "rb") as file:
+                return file.read()
+
+        published = self.settings.compare_with or Manifest()
+        with site.errors_explained():
+            warnings = [*find_alarms(published.files, manifest.files, tree.links, read)]
+        for fact, *sentences in warnings:
+            self._warn([f"{self.job.title}: {fact}", *sentences])
+        return bool(warnings)
+
+    def _compare(self, published: Manifest, new: Manifest, *, has_alarm: bool) -> Changes:
         """Return, record and write what changes."""
         changes, paths = compare(published, new, self.job.page_count)
+        changes = replace(changes, has_alarm=has_alarm)
         target = self.settings.changes_path
         if target is not None:
             self._write(target, "the changes", changes_json(paths))

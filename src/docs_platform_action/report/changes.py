@@ -30,7 +30,8 @@ def _paragraphs(changes: Changes, markup: Markup) -> Iterator[str]:
     yield "**Changes since the last publication**"
     if not changes.is_any:
         yield "None: every file is as published."
-    yield from changes.notes
+    for note in changes.notes:
+        yield markup.prose(note)  # it may name a path
     yield _table(changes)
     for kind in _LISTS:
         if changes.listed[kind]:

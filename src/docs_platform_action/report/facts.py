@@ -149,11 +149,14 @@ def _commit_link(deployment: Deployment) -> str:
 
 
 def _pages_of(job: Job) -> str:
-    """Return how many pages the API reported and, if it differs, how many the bundle has."""
+    """Return how many pages the API reported and, if they are fewer, how many the bundle has.
+
+    A bundle usually has one more: `404.html`.
+    """
     if job.page_count is None:
         return ""
     html_files = job.delivered.html_files
-    if html_files is None or html_files == job.page_count:
+    if html_files is None or html_files >= job.page_count:
         return f"{job.page_count:,}"
     in_bundle = pluralize(html_files, "`.html` file")
     return f"{job.page_count:,} reported, {in_bundle} in the bundle"

@@ -1,16 +1,18 @@
 """Compare a site with the published one, and write down what differs."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
-from ..models import Changes, FileDigests, Manifest
+from ..models import Changes, FileDigests, LookAlikes, Manifest
 from .links import reachable_files
 from .page import is_page
 
 MAX_LISTED: Final = 50  # pages of a kind in the summary
 _NOT_FOUND_PAGE: Final = b"404.html"
+_UNICODE_FORMS: Final[Sequence[Literal["NFC", "NFD"]]] = ("NFC", "NFD")
 
 
 def compare(
@@ -28,6 +30,8 @@ def compare(
     changes = _count(paths_by_kind, unchanged, is_first=not published.files)
     if _is_without_404(reported_pages, new.files):
         changes = replace(changes, pages_besides_404=reported_pages)
+    look_alikes = _find_look_alikes(paths_by_kind[Changes.REMOVED], paths_by_kind[Changes.ADDED])
+    changes = replace(changes, look_alikes=look_alikes)
     if published.folder_links or new.folder_links:
         for paths in paths_by_kind.values():
             paths[:] = sorted(path.removesuffix(b"/") for path in paths)
@@ -69,6 +73,37 @@ def _by_kind(
         Changes.REMOVED: sorted(published.keys() - files.keys()),
     }
     return paths_by_kind, unchanged
+
+
+def _find_look_alikes(removed: Iterable[bytes], added: Iterable[bytes]) -> LookAlikes | None:
+    """Return what is known of removed paths that are added in another Unicode form, if any."""
+    new_names: dict[str, str] = {}  # by what both look like
+    for path in added:
+        if not path.isascii():  # ASCII has one form
+            name = path.decode()
+            new_names[unicodedata.normalize("NFC", name)] = name
+    pairs: list[tuple[str, str]] = []
+    for path in removed:
+        old = path.decode()
+        new = new_names.get(unicodedata.normalize("NFC", old))
+        if new is not None:
+            pairs.append((old, new))
+    if not pairs:
+        return None
+    old, new = pairs[0]
+    return LookAlikes(
+        count=len(pairs),
+        path=new.removesuffix("/"),  # the mark of a link to a folder
+        old_form=_unicode_form(old),
+        new_form=_unicode_form(new),
+    )
+
+
+def _unicode_form(name: str) -> str:
+    for form in _UNICODE_FORMS:
+        if unicodedata.is_normalized(form, name):
+            return form
+    return "neither NFC nor NFD"
 
 
 def _is_without_404(reported_pages: int | None, files: Mapping[bytes, FileDigests]) -> bool:

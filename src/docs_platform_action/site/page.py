@@ -36,7 +36,12 @@ def is_page(path: bytes) -> bool:
 
 
 def text_digest(page: bytes) -> bytes:
-    """Return the digest of what a reader sees of a page.
+    """Return the digest of what a reader sees of a page."""
+    return hashlib.sha256(text_of(page)).digest()
+
+
+def text_of(page: bytes) -> bytes:
+    """Return what a reader sees of a page.
 
     Comments, tags, repeated spaces, and the elements `script`, `style`, `template` and `noscript`
     are left out.
@@ -44,4 +49,4 @@ def text_digest(page: bytes) -> bytes:
     text = _HIDDEN.sub(b"", page).translate(_WHITE_SPACE)
     if b"  " in text:
         text = _SPACES.sub(b" ", text)
-    return hashlib.sha256(text).digest()
+    return text

@@ -417,6 +417,33 @@ def test_a_warning_stays_if_the_site_is_then_held_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("names", "files", "links", "warnings"),
+    [
+        ({"manifest_path": "m"}, ["a", "b", "d/c"], [], 1),
+        ({"manifest_path": "m"}, ["a"], ["b", "c", "d"], 0),
+        ({}, ["a", "b", "c"], [], 0),
+    ],
+    ids=["files", "links", "without digests"],
+)
+def test_files_that_read_the_same_are_warned_of_where_digests_are_taken(
+    tmp_path: Path, names: Mapping[str, str], files: list[str], links: list[str], warnings: int
+) -> None:
+    site = Site(
+        files={f"{name}.html": b"<p>Not found" for name in files},
+        links={f"{name}.html": "a.html" for name in links},
+    )
+    found = Delivered(tmp_path, answer(tar(site)))
+
+    found.run({"site_path": "s", **names})
+
+    shown = [lines for (lines,) in found.events.of("warning")]
+    assert len(shown) == warnings
+    for lines in shown:
+        assert lines[0] == f"{found.job.title}: 3 of 3 pages read the same."
+        assert lines[1] == 'Their text begins with "Not found".'
+
+
+@pytest.mark.parametrize(
     ("archive", "names", "factor"),
     [(TAR, {"bundle_path": "b"}, 1), (TAR, {"site_path": "s"}, 1), (ZIP, {"site_path": "s"}, 2)],
 )

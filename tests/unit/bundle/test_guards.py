@@ -1,6 +1,7 @@
 """How many pages there must be, how many may be removed, and how the error names them."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ from docs_platform_action.bundle.guards import (
 )
 from docs_platform_action.errors import TooFewPages, TooManyRemoved
 from docs_platform_action.inputs.settings import DeliverySettings, PublicationSettings
-from docs_platform_action.models import Changes, Manifest, MaxRemoved, OutputPath
+from docs_platform_action.models import Changes, LookAlikes, Manifest, MaxRemoved, OutputPath
 from tests.keys import ADMIN_KEY
 
 NONE_REMOVED: Final = MaxRemoved(amount=0, is_percentage=False)
@@ -228,6 +229,21 @@ def test_the_first_removed_pages_are_named_and_the_others_counted(
         check_removed(removal(*pages(removed), published=10), NONE_REMOVED)
 
     assert caught.value.details == (detail, "Nothing was published.")
+
+
+def test_removed_pages_that_are_added_under_names_that_look_the_same_are_explained() -> None:
+    path = "cafe\u0301.html"
+    look_alikes = LookAlikes(count=1, path=path, old_form="NFC", new_form="NFD")
+    changes = replace(removal("caf\u00e9.html", published=10), look_alikes=look_alikes)
+
+    with pytest.raises(TooManyRemoved) as caught:
+        check_removed(changes, NONE_REMOVED)
+
+    assert caught.value.details == (
+        "Removed: 'caf\u00e9.html'.",
+        look_alikes.note,
+        "Nothing was published.",
+    )
 
 
 def test_names_are_whole_in_an_error_so_that_a_key_in_one_is_hidden() -> None:

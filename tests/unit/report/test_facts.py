@@ -135,6 +135,10 @@ def test_the_heading_says_what_a_table_is_about(job: Job, expected: list[str]) -
             "| Pages | 1,412 |",
         ),
         (
+            export(reading=COMPLETED, delivered=Delivered(html_files=1413)),
+            "| Pages | 1,412 |",
+        ),
+        (
             export(reading=COMPLETED, delivered=Delivered(html_files=1)),
             "| Pages | 1,412 reported, 1 `.html` file in the bundle |",
         ),

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import pytest
 
-from docs_platform_action.models import Changes, FileDigests, Manifest
+from docs_platform_action.models import Changes, FileDigests, LookAlikes, Manifest
 from docs_platform_action.site.comparison import MAX_LISTED, changes_json, compare, describe
 
 
@@ -273,3 +274,70 @@ def test_all_changes_are_one_json_object(paths: Mapping[str, Sequence[bytes]]) -
     for kind, changed in paths.items():
         expected[kind] = [path.decode() for path in changed]
     assert text == json.dumps(expected, indent=2) + "\n"
+
+
+FILE: Final = digests(1, 1)
+NFC: Final = "caf\u00e9"
+NFD: Final = "cafe\u0301"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ([NFC], [NFD], LookAlikes(count=1, path=NFD, old_form="NFC", new_form="NFD")),
+        ([NFD], [NFC], LookAlikes(count=1, path=NFC, old_form="NFD", new_form="NFC")),
+        (
+            [f"{NFC}/{NFD}", NFD],
+            [f"{NFC}/{NFC}", NFC],
+            LookAlikes(count=2, path=NFC, old_form="NFD", new_form="NFC"),
+        ),
+        (
+            [f"{NFC}/{NFD}"],
+            [f"{NFC}/{NFC}"],
+            LookAlikes(
+                count=1, path=f"{NFC}/{NFC}", old_form="neither NFC nor NFD", new_form="NFC"
+            ),
+        ),
+        ([NFC, NFD], [NFC], None),
+        ([NFC], ["cafe"], None),
+        (["a"], ["b"], None),
+    ],
+    ids=["to NFD", "to NFC", "two", "mixed", "one of both", "another name", "ASCII"],
+)
+def test_names_that_differ_in_their_unicode_form_alone_are_told(
+    old: Sequence[str], new: Sequence[str], expected: LookAlikes | None
+) -> None:
+    changes, paths = compared(
+        {name.encode(): FILE for name in old}, {name.encode(): FILE for name in new}
+    )
+
+    assert changes.look_alikes == expected
+    assert changes.notes == ([] if expected is None else [expected.note])
+    assert len(paths["removed"]) == len({*old} - {*new})
+
+
+def test_links_to_folders_may_look_alike_but_not_like_files() -> None:
+    link = Manifest(files={b"v1/a.js": FILE}, folder_links={NFC.encode(): b"v1"})
+    alike = Manifest(files={b"v1/a.js": FILE}, folder_links={NFD.encode(): b"v1"})
+    file = Manifest(files={b"v1/a.js": FILE, NFC.encode(): FILE})
+
+    changes, _ = compare(link, alike)
+    assert changes.look_alikes == LookAlikes(count=1, path=NFD, old_form="NFC", new_form="NFD")
+    changes, _ = compare(link, file)
+    assert changes.look_alikes is None
+
+
+def test_a_note_about_look_alikes_says_which_name_is_which() -> None:
+    changes, _ = compared({NFC.encode(): FILE}, {NFD.encode(): FILE})
+
+    (note,) = changes.notes
+    assert note.startswith("1 removed file is added again under a name that looks the same")
+    assert note.endswith(f"For example, this name was NFC and is now NFD: '{NFD}'.")
+
+
+def test_that_every_text_differs_is_not_explained_beside_a_warning() -> None:
+    changes, _ = compared(TWO, {b"a.html": digests(2, 2), b"b.html": digests(2, 2)})
+
+    assert changes.has_new_text_everywhere
+    assert len(changes.notes) == 1
+    assert not replace(changes, has_alarm=True).notes
