@@ -31,6 +31,7 @@ from docs_platform_action.outputs import Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.text import clean
 from tests.action import Action, Inputs, Platform
+from tests.archives import Site, tar
 from tests.keys import ADMIN_KEY
 from tests.unit.bundle.test_refused_archives import ARCHIVES
 from tests.unit.http.test_faults import ERRORS, message_of
@@ -183,6 +184,12 @@ DOWNLOAD: Final = (
     Fault(status=304),
     Fault(body=ARCHIVES["gzip of a zip"], headers={"Content-Encoding": "gzip"}),
 )
+LINKS_IN_MANIFEST: Final[tuple[Mapping[str, str], ...]] = (
+    {"a/next": "../b", "b/previous": "../a"},
+    {"a -> b": "a"},
+)
+"""Symbolic links to folders that a manifest cannot hold."""
+
 TROUBLES: Final[tuple[tuple[OSError, Mapping[str, str]], ...]] = (
     (ConnectionRefusedError(), {}),
     (ConnectionRefusedError(), PROXY),
@@ -502,6 +509,9 @@ def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
         yield runs.faulty("download", fault, SITE)
     for archive in ARCHIVES.values():
         yield runs.faulty("download", Fault(body=archive), SITE)
+    for links in LINKS_IN_MANIFEST:
+        site = tar(Site(files={"a/1.html": b"a", "b/2.html": b"b"}, links=links))
+        yield runs.faulty("download", Fault(body=site), {**SITE, "manifest_path": "manifest"})
     yield runs.failure(
         SITE,
         trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError(),

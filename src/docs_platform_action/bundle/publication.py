@@ -1,7 +1,7 @@
 """Publishes the site of a bundle: unpacked, checked, and then renamed to its place."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryFile
 from typing import BinaryIO
@@ -10,7 +10,7 @@ from ..context import Context
 from ..errors import InternalError, InvalidBundle
 from ..inputs.settings import PublicationSettings
 from ..job import UNPACK, Job
-from ..models import Changes, Manifest, OutputPath
+from ..models import Changes, FileDigests, Manifest, OutputPath
 from ..ownership import Owners
 from ..site.alarms import find_alarms
 from ..site.comparison import changes_json, compare, describe
@@ -79,8 +79,14 @@ class Publication:
         """Return what records the digests of the site's files, if they are needed."""
         if self.settings.manifest_path is None and self.settings.compare_with is None:
             return None
-        published = self.settings.compare_with or Manifest()
-        return Digests(published.files)
+        return Digests(self._published_files)
+
+    @property
+    def _published_files(self) -> Mapping[bytes, FileDigests]:
+        """The files of the site to compare with. Empty if there is none."""
+        if self.settings.compare_with is None:
+            return {}
+        return self.settings.compare_with.files
 
     def _unpack(
         self,
@@ -159,8 +165,7 @@ class Publication:
         )
         check_unpacked_pages(counts, self.settings.min_pages)
         if self.settings.min_pages is None and lacks_pages(counts):
-            title, *lines = describe_lack(counts)
-            self._warn([f"{self.job.title}: {title}", *lines])
+            self._warn(*describe_lack(counts))
 
     def _check_changes(self, site: Staged, tree: Tree, digests: Digests | None) -> None:
         """Compare the unpacked site with the published one, if that is asked for.
@@ -188,12 +193,11 @@ class Publication:
             with os.fdopen(descriptor, "rb") as file:
                 return file.read()
 
-        published = self.settings.compare_with or Manifest()
         with site.errors_explained():
-            warnings = [*find_alarms(published.files, manifest.files, tree.links, read)]
-        for fact, *sentences in warnings:
-            self._warn([f"{self.job.title}: {fact}", *sentences])
-        return bool(warnings)
+            alarms = [*find_alarms(self._published_files, manifest.files, tree.links, read)]
+        for sentences in alarms:
+            self._warn(*sentences)
+        return bool(alarms)
 
     def _compare(self, published: Manifest, new: Manifest, *, has_alarm: bool) -> Changes:
         """Return, record and write what changes."""
@@ -224,19 +228,19 @@ class Publication:
         self.context.listener.noted(self.job, f"Unpacked {count} to {target.name}/")
 
     def _warn_of_only_folder(self, target: OutputPath, folder: str) -> None:
-        fact = f"{self.job.title}: the site has no `index.html` at its top"
+        fact = "the site has no `index.html` at its top"
         condition = f"If `{folder}/` is not part of your site's addresses"
         inner = f"{target.name}/{folder}"
         step = "A step that deletes what is no longer there, such as `aws s3 sync --delete`"
-        lines = [
+        self._warn(
             f"{fact}, but one in its only folder, `{folder}/`.",
             f"{condition}, publish `{inner}` in place of `{target.name}`.",
             f"{step}, would otherwise delete the site.",
-        ]
-        self._warn(lines)
+        )
 
-    def _warn(self, lines: Sequence[str]) -> None:
+    def _warn(self, fact: str, *sentences: str) -> None:
         """Warn about what is delivered, also in the job summary."""
+        lines = [f"{self.job.title}: {fact}", *sentences]
         self.job.warnings.append(lines)
         self.context.listener.warning(self.job, lines)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from ..models import FileDigests
-from ..text import pluralize
+from ..text import list_first, pluralize
 from .page import is_page, text_digest, text_of
 
 MIN_ALIKE: Final = 3  # pages, of which a site has at least half
@@ -45,7 +45,8 @@ def find_alarms(
     emptied = [path for path in empty if path in published and published[path].text != _NO_TEXT]
     if emptied:
         fact = f"{pluralize(len(emptied), 'published page')} would lose all text."
-        yield [fact, f"Without text: {_first_of(emptied)}.", _WHAT_THEY_MAY_BE]
+        named = list_first([f"'{path.decode()}'" for path in emptied], MAX_NAMED)
+        yield [fact, f"Without text: {named}.", _WHAT_THEY_MAY_BE]
 
 
 def _alike(
@@ -71,6 +72,7 @@ def _alike(
 
 
 def _are_many(count: int, pages: Sequence[bytes]) -> bool:
+    """Return whether so many of the pages can hardly be like each other by intent."""
     return count >= MIN_ALIKE and 2 * count >= len(pages)
 
 
@@ -87,12 +89,3 @@ def _describe_text(text: bytes) -> str:
 
 def _two_of(pages: Sequence[bytes]) -> str:
     return f"Two of them are '{pages[0].decode()}' and '{pages[1].decode()}'."
-
-
-def _first_of(pages: Sequence[bytes]) -> str:
-    """Name the first pages, and count the others."""
-    named = [f"'{page.decode()}'" for page in pages[:MAX_NAMED]]
-    unnamed = len(pages) - len(named)
-    if unnamed:
-        named.append(f"{unnamed:,} more")
-    return ", ".join(named)

@@ -31,7 +31,8 @@ def compare(
     if _is_without_404(reported_pages, new.files):
         changes = replace(changes, pages_besides_404=reported_pages)
     look_alikes = _find_look_alikes(paths_by_kind[Changes.REMOVED], paths_by_kind[Changes.ADDED])
-    changes = replace(changes, look_alikes=look_alikes)
+    if look_alikes is not None:
+        changes = replace(changes, look_alikes=look_alikes)
     if published.folder_links or new.folder_links:
         for paths in paths_by_kind.values():
             paths[:] = sorted(path.removesuffix(b"/") for path in paths)
@@ -100,6 +101,7 @@ def _find_look_alikes(removed: Iterable[bytes], added: Iterable[bytes]) -> LookA
 
 
 def _unicode_form(name: str) -> str:
+    """Return the form of a name that is not ASCII, for people."""
     for form in _UNICODE_FORMS:
         if unicodedata.is_normalized(form, name):
             return form

@@ -178,7 +178,7 @@ def test_a_text_of_white_space_alone_is_called_so() -> None:
             [
                 [
                     "7 published pages would lose all text.",
-                    f"Without text: {FIVE_NAMED}, 2 more.",
+                    f"Without text: {FIVE_NAMED} and 2 more.",
                     MAY_BE,
                 ]
             ],
