@@ -168,7 +168,7 @@ class Publication:
             self._warn(*describe_lack(counts))
 
     def _check_changes(self, site: Staged, tree: Tree, digests: Digests | None) -> None:
-        """Compare the unpacked site with the published one, if that is asked for.
+        """Warn of odd texts, and compare the site with the published one, if that is asked for.
 
         The changes are written even if a guard then holds back the site: they show why.
         Raises `TooManyRemoved`, and `InvalidBundle` if the manifest cannot hold the site.
