@@ -12,7 +12,7 @@ from tests.archives import KINDS, SMALL_SITE
 @pytest.mark.parametrize(
     ("name", "content", "kind"),
     [
-        ("site.tar.gz", gzip.compress(b"a"), "gzip data"),
+        ("site.tar.gz", gzip.compress(b"a", mtime=0), "gzip data"),
         ("site.tar", KINDS["tar"](SMALL_SITE), "a tar archive"),
         ("export/deep/site.zip", KINDS["zip"](SMALL_SITE), "a zip archive"),
         ("error.xml", b"<Error><Code>AccessDenied</Code></Error>", "XML, as a storage writes"),
