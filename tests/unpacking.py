@@ -6,7 +6,7 @@ import io
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, cast
 from unittest.mock import patch
@@ -18,7 +18,7 @@ from docs_platform_action.bundle.archive import START_BYTES, ZIP_MAGICS, Entry
 from docs_platform_action.bundle.tar import TarSource, tar_entries
 from docs_platform_action.bundle.zip import zip_entries
 from docs_platform_action.clock import Cancellation
-from docs_platform_action.models import FileDigests
+from docs_platform_action.models import Manifest
 from docs_platform_action.site.digests import Digests
 from tests.folders import Tree, read_tree
 
@@ -35,11 +35,11 @@ ESCAPED: Final = Path("/tmp/fuzz-escaped")  # noqa: S108  # nothing is put there
 
 def unpacked(
     archive: bytes,
-    look: Callable[[Path, Mapping[bytes, FileDigests]], None] = lambda _folder, _digests: None,
+    look: Callable[[Path, Manifest], None] = lambda _folder, _manifest: None,
 ) -> Tree:
     """Unpack an archive within low limits, assert that all promises hold, and return the tree.
 
-    `look` gets the folder and the digests of its files. Raises `InvalidBundle` alone.
+    `look` gets the folder and its manifest. Raises `InvalidBundle` alone.
     """
     with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as stack:
         for (module, limit), value in LIMITS.items():
@@ -63,8 +63,8 @@ def unpacked(
         found = read_tree(folder)
         _assert_links_inside_and_usual_modes(folder, found)
         _assert_counts(tree, found)
-        _assert_digests(digests.files, folder, found)
-        look(folder, digests.files)
+        _assert_listed(digests.manifest, folder, found)
+        look(folder, digests.manifest)
         return found
 
 
@@ -86,14 +86,19 @@ def _assert_counts(tree: trees.Tree, found: Tree) -> None:
     assert tree.html_files == len(pages)
 
 
-def _assert_digests(digests: Mapping[bytes, FileDigests], folder: Path, found: Tree) -> None:
-    """Assert that each file has its digest, and each link to a file that of its target."""
+def _assert_listed(manifest: Manifest, folder: Path, found: Tree) -> None:
+    """Assert that files have their digests, and that links have what they lead to."""
     expected = {}
+    folder_links = {}
     for name in found:
         path = folder / name
         if path.is_file():
             expected[os.fsencode(name)] = hashlib.sha256(path.read_bytes()).digest()
-    assert {path: known.content for path, known in digests.items()} == expected
+        elif path.is_symlink():
+            target = Path(os.path.realpath(path)).relative_to(folder)
+            folder_links[os.fsencode(name)] = os.fsencode(target)
+    assert {path: known.content for path, known in manifest.files.items()} == expected
+    assert manifest.folder_links == folder_links
 
 
 def entries_of(archive: bytes) -> Iterator[Entry]:

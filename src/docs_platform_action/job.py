@@ -149,6 +149,7 @@ class Job:
     project_id: str | None = None
     job_id: str | None = None
     masks_bundle_url: bool = False
+    is_first_publication: bool = False  # nothing is published yet to compare the site with
     deployed: Deployment | None = None  # what the platform served when the export was started
     deployed_later: Deployment | None = None  # what it served at the end, if that is another one
     is_deployed_later_unknown: bool = False  # GitHub could not be read at the end
@@ -157,6 +158,8 @@ class Job:
     has_short_link: bool = False  # also after a new one was made
     delivered: Delivered = field(default_factory=Delivered)
     room: RoomWait | None = None  # also after the start was accepted
+    warnings: list[Sequence[str]] = field(default_factory=list)
+    """About what is delivered: each is a title and further sentences."""
     failure: ActionError | None = None
     start_attempt: StartAttempt | None = field(default=None, repr=False)  # of unknown outcome
     started_at: float | None = None  # when this run started the job on the platform

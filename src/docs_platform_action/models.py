@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Final
@@ -140,6 +140,45 @@ class FileDigests:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What a site has, by path. It is empty if nothing is published yet.
+
+    `folder_links` are the symbolic links to folders, each with the path of the folder that it leads
+    to in the end. Links to files are in `files`.
+    """
+
+    files: Mapping[bytes, FileDigests] = field(default_factory=dict)
+    folder_links: Mapping[bytes, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookAlikes:
+    """Removed files that are added again under names that look the same.
+
+    The names differ in their Unicode form alone, of which `old_form` and `new_form` are those of
+    an example, the added path.
+    """
+
+    count: int
+    path: str
+    old_form: str
+    new_form: str
+
+    @property
+    def note(self) -> str:
+        """What to know about them, in sentences."""
+        fact = f"{self.count:,} removed files are added again under names that look the same"
+        if self.count == 1:
+            fact = "1 removed file is added again under a name that looks the same"
+        return (
+            f"{fact}, but in another Unicode form: what packs the export has probably changed. "
+            "Hosts keep the addresses apart: have it packed as before, or expect that links to "
+            "the old ones break. "
+            f"For example, this name was {self.old_form} and is now {self.new_form}: '{self.path}'."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Changes:
     """What differs from the site that is published, by kind of change."""
 
@@ -148,6 +187,8 @@ class Changes:
     listed: Mapping[str, Sequence[str]]  # the first pages
     is_first: bool  # nothing is published yet
     pages_besides_404: int | None = None  # the reported number, if it leaves out `404.html` alone
+    look_alikes: LookAlikes | None = None
+    has_alarm: bool = False  # a warning says what is odd about the texts
 
     ADDED: ClassVar[str] = "added"
     TEXT_CHANGED: ClassVar[str] = "textChanged"  # only of pages, which then are not in `changed`
@@ -190,7 +231,9 @@ class Changes:
                 f"the {pluralize(self.pages_besides_404, 'page')} that the API reports, "
                 "and `404.html`."
             )
-        if self.has_new_text_everywhere:
+        if self.look_alikes is not None:
+            notes.append(self.look_alikes.note)
+        if self.has_new_text_everywhere and not self.has_alarm:
             notes.append(
                 "The text of every page differs, so something in each page probably changes "
                 "with every export, such as a date."
@@ -206,6 +249,7 @@ class Delivered:
     bundle_path: str | None = None
     site_path: str | None = None
     site_files: int | None = None
+    html_files: int | None = None  # of the bundle, also if its site is not published
     values_file: str | None = None
     manifest_path: str | None = None
     site_sha256: str | None = None

@@ -180,6 +180,14 @@ def join_names(names: Iterable[str], word: str) -> str:
     return f"{', '.join(others)} {word} {last}"
 
 
+def list_first(names: Sequence[str], limit: int) -> str:
+    """Return names in one text. Those beyond the limit are counted."""
+    listed = ", ".join(names[:limit])
+    if len(names) > limit:
+        return f"{listed} and {len(names) - limit:,} more"
+    return listed
+
+
 def join_nonempty(separator: str, *parts: str) -> str:
     """Join those of the parts that are not empty."""
     return separator.join(part for part in parts if part)

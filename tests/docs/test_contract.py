@@ -25,6 +25,7 @@ from docs_platform_action.models import (
     Delivered,
     ExportJob,
     FileDigests,
+    Manifest,
 )
 from docs_platform_action.outputs import OUTPUTS_OF_ONE_JOB, Outputs
 from docs_platform_action.redaction import Redactor
@@ -113,7 +114,10 @@ JOBS = (
             values_file="v.yaml",
             manifest_path="site.manifest",
             site_sha256="81d1",
-            changes=compare({}, {b"index.html": FileDigests(content=bytes(32), text=bytes(32))})[0],
+            changes=compare(
+                Manifest(),
+                Manifest(files={b"index.html": FileDigests(content=bytes(32), text=bytes(32))}),
+            )[0],
             changes_path="changes.json",
         ),
     ),

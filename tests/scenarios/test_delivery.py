@@ -17,7 +17,7 @@ import yaml
 
 from admin_api_simulator import Fault, RecordedRequest, Simulator
 from tests.action import Action
-from tests.archives import KINDS, SMALL_SITE, entry, tar, tar_of
+from tests.archives import KINDS, SMALL_SITE, Site, entry, tar, tar_of
 from tests.folders import files_of_at_most, read_tree
 from tests.forms import BOTH_FORMS
 from tests.virtual_platform import VirtualPlatform
@@ -213,6 +213,79 @@ class TestMinPages:
         downloads = 1 if "site_path" in inputs else 0
         assert virtual.simulator.count("download") == downloads
         assert [*action.workspace.iterdir()] == []
+
+
+def site_of(ending: str, pages: int) -> Site:
+    files = {f"{number}{ending}": b"<p>Page</p>" for number in range(pages)}
+    return Site(files={**files, "style.css": b"a {}"})
+
+
+ARCHIVE_INSIDE: Final = Site(files={"export/site.tar.gz": gzip.compress(tar(SMALL_SITE))})
+NO_SITES: Final = {
+    "an archive inside": (ARCHIVE_INSIDE, "'export/site.tar.gz', looks like gzip data."),
+    "a saved error": (Site(files={"error.xml": b"<?xml?><Error/>"}), "'error.xml', looks like XML"),
+    "assets alone": (site_of(".js", 12), "no `.html` file (13 files in all)"),
+    "other endings": (site_of(".htm", 12), "another ending, such as `.htm`"),
+    "fewer than half": (site_of(".html", 5), "5 `.html` files (6 files in all)"),
+}
+"""Bundles of a job with 12 pages that are probably not its site, and what a warning says."""
+
+
+class TestPromisedPages:
+    """Without `min-pages`, what was unpacked is held against what the API promised."""
+
+    @pytest.mark.parametrize("name", NO_SITES)
+    def test_a_bundle_that_is_probably_not_the_site_brings_one_warning(
+        self, action: Action, virtual: VirtualPlatform, name: str
+    ) -> None:
+        site, fact = NO_SITES[name]
+        virtual.simulator.put_bundle(JOB, tar(site))
+
+        ended = action.run(virtual, **COLLECT, site_path="site")
+
+        assert ended.end == (0, None)
+        (warning,) = ended.warnings
+        assert fact in warning
+        assert "the API reported 12 pages" in warning
+        assert "aws s3 sync --delete" in warning
+        assert ended.summary.startswith("### ⚠️")
+        assert ended.summary.count("> [!WARNING]") == 1
+        assert "12 reported, " in ended.summary
+
+    @pytest.mark.parametrize("pages", [6, 12])
+    def test_half_of_the_pages_bring_none(
+        self, action: Action, virtual: VirtualPlatform, pages: int
+    ) -> None:
+        virtual.simulator.put_bundle(JOB, tar(site_of(".html", pages)))
+
+        ended = action.run(virtual, **COLLECT, site_path="site")
+
+        assert ended.end == (0, None)
+        assert ended.warnings == []
+        assert ended.summary.startswith("### ✅")
+
+    @pytest.mark.parametrize(("name", "count"), [("fewer than half", 0), ("assets alone", 1)])
+    def test_without_a_number_only_a_bundle_without_pages_brings_one(
+        self, action: Action, virtual: VirtualPlatform, name: str, count: int
+    ) -> None:
+        site, _ = NO_SITES[name]
+        put_uncounted(virtual.simulator, tar(site))
+
+        ended = action.run(virtual, **COLLECT, site_path="site")
+
+        assert ended.end == (0, None)
+        assert len(ended.warnings) == count
+
+    def test_with_min_pages_the_error_names_the_archive_inside(
+        self, action: Action, virtual: VirtualPlatform
+    ) -> None:
+        virtual.simulator.put_bundle(JOB, tar(ARCHIVE_INSIDE))
+
+        ended = action.run(virtual, **COLLECT, site_path="site", min_pages="1")
+
+        assert ended.end == (1, "too-few-pages")
+        assert "Its only file, 'export/site.tar.gz', looks like gzip data." in ended.error
+        assert ended.warnings == []
 
 
 class TestLink:

@@ -4,16 +4,19 @@ That shows what people and later steps learn, and what stops a publication.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from admin_api_simulator import ExportPlan
+from admin_api_simulator import ExportPlan, Fault
 from admin_api_simulator.site import SiteChange, build_archive
+from tests import archives
 from tests.action import Action
 from tests.ended import Ended
 from tests.forms import BOTH_FORMS
+from tests.keys import ADMIN_KEY
 from tests.virtual_platform import VirtualPlatform
 from tests.virtual_time import VirtualClock
 
@@ -188,6 +191,60 @@ def test_renamed_scripts_are_no_removed_pages_and_renamed_pages_are(action: Acti
     assert one_allowed.reason is None
 
 
+V1: Final = {"v1/index.html": b"a"}
+V2: Final = {f"v2/{name}.html": b"b" for name in ("index", "guide", "api")}
+
+
+def plan_versions(site: Site, links: dict[str, str]) -> None:
+    """Let the next export have two versions of the pages, and these links."""
+    content = archives.Site(files={"index.html": b"start", **V1, **V2}, links=links)
+    site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=archives.tar(content)))
+
+
+@pytest.mark.parametrize(
+    ("links", "changed", "removed"),
+    [
+        ({"latest": "v2"}, "false", []),
+        ({"latest": "v1"}, "true", ["latest/api.html", "latest/guide.html"]),
+        ({}, "true", ["latest", "latest/api.html", "latest/guide.html", "latest/index.html"]),
+    ],
+    ids=["the same", "to a version with fewer pages", "dropped"],
+)
+def test_pages_that_disappear_behind_a_link_to_a_folder_are_removed(
+    action: Action, links: dict[str, str], changed: str, removed: list[str]
+) -> None:
+    site = Site(action, is_published=False)
+    plan_versions(site, {"latest": "v2"})
+    site.export(first_publication="true")
+    site.publish()
+    plan_versions(site, links)
+
+    ended = site.export(max_removed="0", min_pages="5")
+
+    assert ended.reason == ("too-many-removed" if removed else None)
+    assert ended.outputs["changed"] == changed
+    assert site.read_changes()["removed"] == removed
+    pages = [path for path in removed if path.endswith(".html")]
+    assert ended.result["changes"]["pages"]["removed"] == len(pages)
+    plan_versions(site, links)
+    too_few = site.export(min_pages="6", site_path="another")
+    assert too_few.reason == "too-few-pages", "pages behind a link are not counted twice"
+
+
+def test_links_that_lead_to_each_other_in_a_circle_are_refused(action: Action) -> None:
+    site = Site(action, is_published=False)
+    circle = {"v1/next": "../v2", "v2/previous": "../v1"}
+    plan_versions(site, circle)
+
+    ended = site.export(first_publication="true")
+
+    assert ended.reason == "invalid-bundle"
+    assert "an upload that follows links would not end" in ended.error
+    plan_versions(site, circle)
+    without_manifest = site.export(manifest_path="", compare_with="", changes_path="")
+    assert without_manifest.exit_code == 0
+
+
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut off", "CRLF", "a web page"])
 @pytest.mark.parametrize("several", [False, True])
 def test_a_manifest_that_could_not_be_fetched_ends_the_run_before_any_request(
@@ -254,20 +311,157 @@ def test_each_export_of_a_changing_domain_differs_from_the_one_before(action: Ac
     assert pages["removed"] == 1
 
 
-def test_the_text_of_every_page_may_change_because_of_a_date(action: Action) -> None:
+def publish_and_export(
+    action: Action, old: Mapping[str, bytes], new: Mapping[str, bytes], **inputs: str
+) -> Ended:
+    """Return an export of new files where old ones are published."""
     site = Site(action, is_published=False)
-    site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=bundle_dated("Monday")))
-    site.export(first_publication="true")
+    site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=build_archive({**old}, "tar")))
+    assert site.export(first_publication="true").exit_code == 0
     site.publish()
-    site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=bundle_dated("Tuesday")))
+    site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=build_archive({**new}, "tar")))
+    return site.export(**inputs)
 
-    ended = site.export()
 
+def pages_with(text: str, count: int = 12) -> dict[str, bytes]:
+    """Return pages with this text, in which `N` is the number of the page."""
+    return {
+        f"page-{number}.html": f"<p>{text.replace('N', str(number))}</p>".encode()
+        for number in range(count)
+    }
+
+
+DATE_NOTE: Final = "something in each page probably changes with every export, such as a date"
+
+
+def test_the_text_of_every_page_may_change_because_of_a_date(action: Action) -> None:
+    ended = publish_and_export(action, pages_with("N on Monday"), pages_with("N on Tuesday"))
+
+    assert not ended.warnings
     for text in (ended.log, ended.summary):
-        assert "something in each page probably changes with every export, such as a date" in text
+        assert DATE_NOTE in text
 
 
-def bundle_dated(day: str) -> bytes:
-    """Return an archive of pages whose text is a day."""
-    pages = {f"{number}.html": f"<p>{day}</p>".encode() for number in range(3)}
-    return build_archive(pages, "tar")
+def test_a_guard_against_manifests_without_pages_ends_the_run_before_any_request(
+    site: Site,
+) -> None:
+    requests = len(site.platform.simulator.requests)
+    site.path(f"{DOMAIN}.manifest").write_text(f"# 1 files\n{0:064x}  guide.htm\n")
+
+    ended = site.export(max_removed="10%")
+
+    assert ended.end == (1, "invalid-input")
+    assert f"a file that ends in `.html`) is in '{DOMAIN}.manifest'; remove" in ended.error
+    assert len(site.platform.simulator.requests) == requests
+
+
+def test_of_several_sites_those_that_are_new_are_named_even_if_every_export_fails(
+    site: Site,
+) -> None:
+    site.platform.simulator.script("start_export", *[Fault(status=400)] * 2)
+    domains = f"{DOMAIN}\nnew.example.com"
+
+    ended = site.export(domain=domains, first_publication="true")
+
+    named = (
+        "First publication (no manifest yet): new.example.com. Compared with a manifest: 1 site."
+    )
+    assert [row["failureReason"] for row in ended.results] == ["rejected", "rejected"]
+    assert named in ended.summary
+    before_any_start, _, _ = ended.log.partition("0:00")
+    assert f"\n{named}\n" in before_any_start
+
+
+REDIRECT: Final = '<meta http-equiv="refresh" content="0; url=/N">Moved'
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        ("Internal Server Error", '12 of 12 pages read the same.\n  Their text begins with "Inter'),
+        (REDIRECT, '12 of 12 pages read the same.\n  Their text begins with "Moved".'),
+        ("", "12 published pages would lose all text.\n  Without text: 'page-0.html', "),
+    ],
+    ids=["an error", "redirects", "no text"],
+)
+def test_a_site_of_nothing_but_one_text_is_warned_of_and_not_explained_away(
+    action: Action, text: str, warned: str
+) -> None:
+    ended = publish_and_export(action, pages_with("Chapter N"), pages_with(text))
+
+    (warning,) = ended.warnings
+    assert warned in warning
+    assert ended.exit_code == 0
+    for shown in (ended.log, ended.summary):
+        assert DATE_NOTE not in shown
+
+
+def test_a_first_publication_of_one_error_is_warned_of(action: Action) -> None:
+    site = Site(action, is_published=False)
+    bundle = build_archive(pages_with("Internal Server Error"), "tar")
+    site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=bundle))
+
+    ended = site.export(first_publication="true")
+
+    (warning,) = ended.warnings
+    assert "12 of 12 pages read the same." in warning
+
+
+FEW: Final = {"a.html": b"a", "b.html": b"b", "c.html": b"c"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (pages_with(REDIRECT), {**pages_with(REDIRECT), "new.html": b"New"}),
+        (FEW, {**FEW, "a.html": b"x", "b.html": b"x"}),
+    ],
+    ids=["redirects", "two of three pages"],
+)
+def test_redirects_that_are_published_already_and_few_equal_pages_bring_no_warning(
+    action: Action, old: Mapping[str, bytes], new: Mapping[str, bytes]
+) -> None:
+    ended = publish_and_export(action, old, new, min_pages="3")
+
+    assert ended.exit_code == 0
+    assert not ended.warnings
+
+
+def test_the_warning_also_comes_if_too_many_pages_are_removed(action: Action) -> None:
+    ended = publish_and_export(
+        action, pages_with("Chapter N"), pages_with("Error", 6), max_removed="1"
+    )
+
+    assert ended.end == (1, "too-many-removed")
+    (warning,) = ended.warnings
+    assert "6 of 6 pages read the same." in warning
+
+
+def test_the_text_of_a_page_starts_no_command_and_holds_no_key(action: Action) -> None:
+    begin, end = ADMIN_KEY[:9], ADMIN_KEY[9:]  # the tag between them is no text
+    text = f"\n::error::stop\n##[error]x {begin}<b>{end}</b> and more"
+
+    ended = publish_and_export(action, pages_with("Chapter N"), pages_with(text))
+
+    (warning,) = ended.warnings  # `Ended` looks for the key
+    assert 'Their text begins with ": :error: :stop # #[error]x *** and more"' in warning
+    assert not ended.errors
+
+
+def test_names_in_another_unicode_form_are_explained_where_they_count_as_removed(
+    action: Action,
+) -> None:
+    pages = pages_with("Chapter N")
+
+    ended = publish_and_export(
+        action,
+        {**pages, "caf\u00e9 *a*.html": b"a"},
+        {**pages, "cafe\u0301 *a*.html": b"a"},
+        max_removed="0",
+    )
+
+    assert ended.end == (1, "too-many-removed")
+    note = "this name was NFC and is now NFD: 'cafe\u0301 *a*.html'."
+    for text in (ended.error, ended.log):
+        assert note in text
+    assert ended.summary.count(note.replace("*", "\\*")) == 2  # the error and the changes

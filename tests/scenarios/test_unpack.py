@@ -66,7 +66,7 @@ def test_the_site_of_the_archive_is_delivered_and_the_archive_stays_as_it_is(
     assert {name: content for name, content in tree.items() if content is not None} == SITE
     assert action.workspace.joinpath("docs.bundle").read_bytes() == archive
     lines = action.workspace.joinpath(f"{DOMAIN}.manifest").read_bytes()
-    assert len(read_manifest(lines)) == len(SITE)
+    assert len(read_manifest(lines).files) == len(SITE)
     assert ended.result["mode"] == "unpack"
     assert ended.result["domain"] == DOMAIN
     for name in ("jobId", "status", "bundleUrl", "pageCount"):

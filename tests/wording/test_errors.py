@@ -31,6 +31,7 @@ from docs_platform_action.outputs import Outputs
 from docs_platform_action.redaction import Redactor
 from docs_platform_action.text import clean
 from tests.action import Action, Inputs, Platform
+from tests.archives import Site, tar
 from tests.keys import ADMIN_KEY
 from tests.unit.bundle.test_refused_archives import ARCHIVES
 from tests.unit.http.test_faults import ERRORS, message_of
@@ -134,6 +135,7 @@ INPUTS: Final[tuple[Inputs, ...]] = (
     {**PLAN, "compare_with": "full"},
     {**PLAN, "first_publication": "true"},
     {**PLAN, "max_removed": "101%"},
+    {**PLAN, "max_removed": "5%", "compare_with": "no-pages.manifest"},
 )
 """Inputs that are refused, besides those of a good export."""
 
@@ -182,6 +184,12 @@ DOWNLOAD: Final = (
     Fault(status=304),
     Fault(body=ARCHIVES["gzip of a zip"], headers={"Content-Encoding": "gzip"}),
 )
+LINKS_IN_MANIFEST: Final[tuple[Mapping[str, str], ...]] = (
+    {"a/next": "../b", "b/previous": "../a"},
+    {"a -> b": "a"},
+)
+"""Symbolic links to folders that a manifest cannot hold."""
+
 TROUBLES: Final[tuple[tuple[OSError, Mapping[str, str]], ...]] = (
     (ConnectionRefusedError(), {}),
     (ConnectionRefusedError(), PROXY),
@@ -222,6 +230,7 @@ class Runs:
         lines = [f"{number:064}  {number}.html\n" for number in range(7)]
         manifest = f"# 7 files\n{''.join(lines)}"
         (workspace / "published.manifest").write_text(manifest)
+        (workspace / "no-pages.manifest").write_text(manifest.replace(".html", ".js"))
         (workspace / "cut-off.manifest").write_text(f"{manifest}# text")
         (workspace / "circle").symlink_to("other")
         (workspace / "other").symlink_to("circle")
@@ -500,6 +509,9 @@ def _of_the_bundle(runs: Runs) -> Iterator[ActionError]:
         yield runs.faulty("download", fault, SITE)
     for archive in ARCHIVES.values():
         yield runs.faulty("download", Fault(body=archive), SITE)
+    for links in LINKS_IN_MANIFEST:
+        site = tar(Site(files={"a/1.html": b"a", "b/2.html": b"b"}, links=links))
+        yield runs.faulty("download", Fault(body=site), {**SITE, "manifest_path": "manifest"})
     yield runs.failure(
         SITE,
         trouble=lambda sent: None if sent.url.startswith(API_URL) else ConnectionRefusedError(),

@@ -123,14 +123,24 @@ def describe_content(start: bytes) -> str:
     """Return what data with these first bytes looks like, as the end of a sentence."""
     if not start:
         return "is empty"
+    kind = kind_of(start)
+    if kind is not None:
+        return f"looks like {kind}"
+    return f"begins with the bytes {start[:8].hex(' ')}"
+
+
+def kind_of(start: bytes) -> str | None:
+    """Return what kind of data begins with these bytes, as far as it is known."""
     for magic, kind in _ARCHIVES.items():
         if start.startswith(magic):
-            return f"looks like {kind}"
+            return kind
+    if begins_tar(start):
+        return "a tar archive"
     text = start.removeprefix(_BYTE_ORDER_MARK).lstrip().lower()
     for beginning, kind in _TEXTS.items():
         if text.startswith(beginning):
-            return f"looks like {kind}"
-    return f"begins with the bytes {start[:8].hex(' ')}"
+            return kind
+    return None
 
 
 @contextmanager

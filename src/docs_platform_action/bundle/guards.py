@@ -1,5 +1,6 @@
 """Guards: `min-pages` and `max-removed`, which decide what must not be published."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from ..errors import TooFewPages, TooManyRemoved
@@ -8,6 +9,16 @@ from ..models import Changes, MaxRemoved
 from ..text import pluralize
 
 MAX_NAMED: Final = 5  # removed pages in an error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What was unpacked, and how many pages the API reported, if it did."""
+
+    files: int
+    html_files: int
+    reported: int | None = None
+    only_file: str = ""  # what it looks like, in a sentence
 
 
 def has_guards(settings: PublicationSettings) -> bool:
@@ -44,22 +55,49 @@ def _unknown_pages_error() -> TooFewPages:
     )
 
 
-def check_unpacked_pages(html_files: int, min_pages: int | None, reported: int | None) -> None:
-    """Raise `TooFewPages` if a bundle has fewer pages than asked for.
-
-    `reported` is the number of pages that the API reported, if any.
-    """
-    if min_pages is None or html_files >= min_pages:
+def check_unpacked_pages(counts: Counts, min_pages: int | None) -> None:
+    """Raise `TooFewPages` if a bundle has fewer pages than asked for."""
+    if min_pages is None or counts.html_files >= min_pages:
         return
-    details = ["Nothing was published."]
-    if reported is not None:
-        fact = f"The API reported {pluralize(reported, 'page')}"
-        details.insert(0, f"{fact}, so the bundle may be incomplete, or another site's.")
-    count = pluralize(html_files, "`.html` file")
+    details: list[str] = []
+    if counts.reported is not None:
+        fact = f"The API reported {pluralize(counts.reported, 'page')}"
+        details.append(f"{fact}, so the bundle may be incomplete, or another site's.")
+    if counts.only_file:
+        details.append(counts.only_file)
+    details.append("Nothing was published.")
+    count = pluralize(counts.html_files, "`.html` file")
     raise TooFewPages(
         f"the bundle has {count}, fewer than `min-pages` ({min_pages:,})",
         details=tuple(details),
     )
+
+
+def lacks_pages(counts: Counts) -> bool:
+    """Return whether a bundle has no page, or fewer than half of those that the API reported."""
+    if counts.html_files == 0:
+        return True
+    return counts.reported is not None and 2 * counts.html_files < counts.reported
+
+
+def describe_lack(counts: Counts) -> list[str]:
+    """Return what a bundle lacks, what that may mean, and what to do, in lines."""
+    pages = "no `.html` file"
+    if counts.html_files:
+        pages = pluralize(counts.html_files, "`.html` file")
+    fact = f"the bundle has {pages} ({pluralize(counts.files, 'file')} in all)"
+    if counts.reported is not None:
+        fact += f"; the API reported {pluralize(counts.reported, 'page')}"
+    lines = [f"{fact}."]
+    if counts.only_file:
+        lines.append(counts.only_file)
+    step = "A step that deletes what is missing, such as `aws s3 sync --delete`"
+    return [
+        *lines,
+        "This is probably not the whole site, or its pages have another ending, such as `.htm`.",
+        f"{step}, would delete the published pages that the bundle lacks.",
+        "To fail before anything is published, set `min-pages`, which counts `.html` files.",
+    ]
 
 
 def check_removed(changes: Changes, max_removed: MaxRemoved | None) -> None:
@@ -79,8 +117,12 @@ def check_removed(changes: Changes, max_removed: MaxRemoved | None) -> None:
     unnamed = removed - len(named)
     if unnamed:
         named.append(f"{unnamed:,} more (`changes-path` lists all)")
+    details = [f"Removed: {', '.join(named)}."]
+    if changes.look_alikes is not None:
+        details.append(changes.look_alikes.note)
+    details.append("Nothing was published.")
     published_pages = pluralize(published, "published page")
     raise TooManyRemoved(
         f"{removed:,} of {published_pages} would be removed, but {limit} allows {allowed:,}",
-        details=(f"Removed: {', '.join(named)}.", "Nothing was published."),
+        details=tuple(details),
     )

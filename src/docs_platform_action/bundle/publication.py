@@ -1,5 +1,6 @@
 """Publishes the site of a bundle: unpacked, checked, and then renamed to its place."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryFile
@@ -9,16 +10,19 @@ from ..context import Context
 from ..errors import InternalError, InvalidBundle
 from ..inputs.settings import PublicationSettings
 from ..job import UNPACK, Job
-from ..models import Changes, FileDigests, OutputPath
+from ..models import Changes, FileDigests, Manifest, OutputPath
 from ..ownership import Owners
+from ..site.alarms import find_alarms
 from ..site.comparison import changes_json, compare, describe
 from ..site.digests import Digests
+from ..site.links import reachable_files
 from ..site.manifest import manifest_lines, site_sha256
 from ..text import pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS
 from .decompression import decompressed
 from .file import BundleFile
-from .guards import check_removed, check_unpacked_pages
+from .guards import Counts, check_removed, check_unpacked_pages, describe_lack, lacks_pages
+from .only_file import describe_only_file
 from .pipe import Pipe
 from .staging import Staged, write_file
 from .stream import BundleStream
@@ -57,11 +61,12 @@ class Publication:
             self._unpack(stream, archive, site, tree)
             only_folder = tree.only_folder()
 
-            self._check(tree, digests)
+            self._check_pages(site, tree)
+            self._check_changes(site, tree, digests)
 
             manifest_path = self.settings.manifest_path
             if manifest_path is not None and digests is not None:
-                self._write(manifest_path, "the manifest", manifest_lines(digests.files))
+                self._write(manifest_path, "the manifest", manifest_lines(digests.manifest))
             if archive is not None:
                 self._publish_archive(archive)
             self.context.clock.cancellation.check()
@@ -74,7 +79,14 @@ class Publication:
         """Return what records the digests of the site's files, if they are needed."""
         if self.settings.manifest_path is None and self.settings.compare_with is None:
             return None
-        return Digests(self.settings.compare_with or {})
+        return Digests(self._published_files)
+
+    @property
+    def _published_files(self) -> Mapping[bytes, FileDigests]:
+        """The files of the site to compare with. Empty if there is none."""
+        if self.settings.compare_with is None:
+            return {}
+        return self.settings.compare_with.files
 
     def _unpack(
         self,
@@ -135,26 +147,62 @@ class Publication:
             pipe.wait()
         self._end_download(stream)
 
-    def _check(self, tree: Tree, digests: Digests | None) -> None:
-        """Compare the unpacked site with what is asked for, and with the published site.
+    def _check_pages(self, site: Staged, tree: Tree) -> None:
+        """Hold the number of pages against what is asked for, or else what the API reported.
+
+        Raises `TooFewPages`.
+        """
+        self.job.delivered = replace(self.job.delivered, html_files=tree.html_files)
+        only_file = ""
+        if tree.files == 1:
+            with site.errors_explained():
+                only_file = describe_only_file(site.path)
+        counts = Counts(
+            files=tree.files,
+            html_files=tree.html_files,
+            reported=self.job.page_count,
+            only_file=only_file,
+        )
+        check_unpacked_pages(counts, self.settings.min_pages)
+        if self.settings.min_pages is None and lacks_pages(counts):
+            self._warn(*describe_lack(counts))
+
+    def _check_changes(self, site: Staged, tree: Tree, digests: Digests | None) -> None:
+        """Warn of odd texts, and compare the site with the published one, if that is asked for.
 
         The changes are written even if a guard then holds back the site: they show why.
-        Raises `TooFewPages` and `TooManyRemoved`.
+        Raises `TooManyRemoved`, and `InvalidBundle` if the manifest cannot hold the site.
         """
-        check_unpacked_pages(tree.html_files, self.settings.min_pages, self.job.page_count)
         if digests is None:
             return
-        digest = site_sha256(manifest_lines(digests.files))
+        manifest = digests.manifest
+        digest = site_sha256(manifest_lines(manifest))
         self.job.delivered = replace(self.job.delivered, site_sha256=digest)
+        has_alarm = self._warn_of_texts(site, tree, manifest)
         if self.settings.compare_with is not None:
-            changes = self._compare(self.settings.compare_with, digests.files)
+            changes = self._compare(self.settings.compare_with, manifest, has_alarm=has_alarm)
             check_removed(changes, self.settings.max_removed)
+        else:
+            reachable_files(manifest)  # raises now what a later comparison would raise
 
-    def _compare(
-        self, published: Mapping[bytes, FileDigests], files: Mapping[bytes, FileDigests]
-    ) -> Changes:
+    def _warn_of_texts(self, site: Staged, tree: Tree, manifest: Manifest) -> bool:
+        """Warn of pages that may be an error page or redirects. Return whether there are any."""
+
+        def read(page: bytes) -> bytes:
+            descriptor = os.open(page, os.O_RDONLY, dir_fd=site.descriptor)
+            with os.fdopen(descriptor, "rb") as file:
+                return file.read()
+
+        with site.errors_explained():
+            alarms = [*find_alarms(self._published_files, manifest.files, tree.links, read)]
+        for sentences in alarms:
+            self._warn(*sentences)
+        return bool(alarms)
+
+    def _compare(self, published: Manifest, new: Manifest, *, has_alarm: bool) -> Changes:
         """Return, record and write what changes."""
-        changes, paths = compare(published, files, self.job.page_count)
+        changes, paths = compare(published, new, self.job.page_count)
+        changes = replace(changes, has_alarm=has_alarm)
         target = self.settings.changes_path
         if target is not None:
             self._write(target, "the changes", changes_json(paths))
@@ -180,15 +228,20 @@ class Publication:
         self.context.listener.noted(self.job, f"Unpacked {count} to {target.name}/")
 
     def _warn_of_only_folder(self, target: OutputPath, folder: str) -> None:
-        fact = f"{self.job.title}: the site has no `index.html` at its top"
+        fact = "the site has no `index.html` at its top"
         condition = f"If `{folder}/` is not part of your site's addresses"
         inner = f"{target.name}/{folder}"
         step = "A step that deletes what is no longer there, such as `aws s3 sync --delete`"
-        lines = [
+        self._warn(
             f"{fact}, but one in its only folder, `{folder}/`.",
             f"{condition}, publish `{inner}` in place of `{target.name}`.",
             f"{step}, would otherwise delete the site.",
-        ]
+        )
+
+    def _warn(self, fact: str, *sentences: str) -> None:
+        """Warn about what is delivered, also in the job summary."""
+        lines = [f"{self.job.title}: {fact}", *sentences]
+        self.job.warnings.append(lines)
         self.context.listener.warning(self.job, lines)
 
     def _write(self, target: OutputPath, what: str, lines: Iterable[bytes]) -> None:

@@ -8,7 +8,7 @@ everything else is written, so no path leads through a link.
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -120,6 +120,11 @@ class Tree:
             found = self._link_target(path, top)
             if self._digests is not None:
                 self._digests.add_link(path.encode(), found)
+
+    @property
+    def links(self) -> Container[str]:
+        """The paths of the symbolic links."""
+        return self._links
 
     def only_folder(self) -> str | None:
         """Return the only folder at the top, if it has an `index.html` and the top has none."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..models import FileDigests, OutputPath
+from ..models import Manifest, OutputPath
 from . import table
 from .sites import Site
 from .table import Input, Mode, PathInput
@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Inputs:
     """The inputs without mistakes, and what belongs to them.
 
-    `paths` are those of each site, by input. `published` has the digests of each published site,
+    `paths` are those of each site, by input. `published` has the manifest of each published site,
     if they are compared. `certificates` is the text of a PEM file. The addresses of GitHub and
     the repository are the runner's own; outside a workflow they are empty.
     """
@@ -25,7 +25,7 @@ class Inputs:
     values: InputValues
     sites: Sequence[Site]
     paths: Mapping[str, Sequence[OutputPath]]
-    published: Sequence[Mapping[bytes, FileDigests]] | None
+    published: Sequence[Manifest] | None
     certificates: str | None
     github_api_url: str
     github_server_url: str

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ..text import join_names
+from ..text import MAX_JOINED_ERRORS, join_names, list_first
 from . import table
 from .mistakes import Mistakes
+from .paths import FETCH_AGAIN
 from .sites import Site
 from .table import INPUTS, Input, Mode
 from .validators import parse_github_api_url
@@ -48,6 +49,19 @@ def check_min_pages(values: InputValues, mistakes: Mistakes) -> None:
         reason = "because such an export reports no number of pages"
         advice = "set both, or remove `min-pages`"
         mistakes.add("min-pages", f"needs `site-path` with `project-id`, {reason}; {advice}")
+
+
+def check_max_removed(
+    values: InputValues,
+    without_pages: Sequence[str],
+    mistakes: Mistakes,
+) -> None:
+    """Report `max-removed` if there are published manifests without pages."""
+    if not without_pages or values.value(table.MAX_REMOVED) is None:
+        return
+    names = list_first(without_pages, MAX_JOINED_ERRORS)
+    fact = f"would guard nothing: no page (a file that ends in `.html`) is in {names}"
+    mistakes.add("max-removed", f"{fact}; remove `max-removed`, or {FETCH_AGAIN}")
 
 
 def check_commit(

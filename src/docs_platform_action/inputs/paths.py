@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ..errors import system_reason
-from ..models import FileDigests, OutputPath
+from ..models import Manifest, OutputPath
 from ..site.manifest import MAX_BYTES, read_manifest
 from ..text import format_bytes, join_errors, quoted
 
@@ -141,8 +141,8 @@ def load_manifest(
     roots: Sequence[Path],
     *,
     is_first: bool,
-) -> Mapping[bytes, FileDigests]:
-    """Return the digests in a manifest, which may be missing or empty only if `is_first`.
+) -> Manifest:
+    """Return what a manifest lists. The file may be missing or empty only if `is_first`.
 
     Raises `ValueError` and `OSError`.
     """
@@ -162,10 +162,10 @@ def load_manifest(
         raise ValueError(f"{fact}; {FETCH_AGAIN}") from None
 
 
-def _no_manifest(fact: str, *, is_first: bool) -> Mapping[bytes, FileDigests]:
-    """Return no digests for a first publication. Raises `ValueError` for a later one."""
+def _no_manifest(fact: str, *, is_first: bool) -> Manifest:
+    """Return an empty manifest for a first publication. Raises `ValueError` for a later one."""
     if is_first:
-        return {}
+        return Manifest()
     advice = f"{FETCH_AGAIN}, or, if there is none yet, set `first-publication: true`"
     raise ValueError(f"{fact}; {advice}")
 

@@ -5,13 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from ..models import FileDigests, OutputPath
+from ..models import Manifest, OutputPath
+from ..site.page import is_page
+from ..text import quoted
 from . import table
 from .checked import Inputs
 from .checks import (
     check_commit,
     check_intervals,
     check_job_id,
+    check_max_removed,
     check_min_pages,
     check_needs,
     warnings_of_no_effect,
@@ -124,16 +127,25 @@ class Reader:
 
     def _load_published(
         self, sites: Sequence[Site], roots: Sequence[Path]
-    ) -> Sequence[Mapping[bytes, FileDigests]] | None:
+    ) -> Sequence[Manifest] | None:
         """Read each published manifest.
 
-        Refuses `first-publication` if every site has a manifest.
+        Refuses `first-publication` if every site has a manifest, and `max-removed` if one of them
+        lists no page.
         """
         is_first = self._values.value(table.FIRST_PUBLICATION) or False
-        load = partial(load_manifest, roots=roots, is_first=is_first)
+        without_pages = []
+
+        def load(path: str) -> Manifest:
+            manifest = load_manifest(path, roots, is_first=is_first)
+            if manifest.files and not any(is_page(name) for name in manifest.files):
+                without_pages.append(quoted(path))
+            return manifest
+
         published = self._use_path(table.COMPARE_WITH, sites, load)
-        # the input is for all sites: it is needed while one of them has no manifest, so no digests
-        is_each_published = published is not None and all(published)
+        check_max_removed(self._values, without_pages, self._mistakes)
+        # the input is for all sites: it is needed while one of them has no manifest
+        is_each_published = published is not None and all(one.files for one in published)
         if is_first and is_each_published:
             fact = "is `true`, but the manifest of `compare-with` exists"
             self._mistakes.add("first-publication", f"{fact}; remove `first-publication`")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from ..models import FileDigests, MaxRemoved, OutputPath
+from ..models import Manifest, MaxRemoved, OutputPath
 from . import table
 from .checked import Inputs
 from .validators import parse_github_api_url
@@ -52,14 +52,19 @@ class WaitSettings:
 class PublicationSettings:
     """What is checked and written before a site is published.
 
-    `compare_with` has the published digests by path, and none if nothing is published yet.
+    `compare_with` is the manifest of the published site, empty if nothing is published yet.
     """
 
     min_pages: int | None = None
     manifest_path: OutputPath | None = None
-    compare_with: Mapping[bytes, FileDigests] | None = field(default=None, repr=False)
+    compare_with: Manifest | None = field(default=None, repr=False)
     changes_path: OutputPath | None = None
     max_removed: MaxRemoved | None = None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the site is to be compared, but nothing is published yet."""
+        return self.compare_with is not None and not self.compare_with.files
 
     @classmethod
     def read(cls, inputs: Inputs, number: int) -> Self:

@@ -126,6 +126,7 @@ def batch(settings: ExportSettings) -> Batch:
             domain=site.domain,
             project_id=site.project_id,
             masks_bundle_url=site.delivery.mask_bundle_url,
+            is_first_publication=site.delivery.publication.is_first,
         )
         jobs.append(job)
     tasks = []

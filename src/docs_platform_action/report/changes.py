@@ -1,11 +1,14 @@
-"""The section of the job summary about what a publication changes."""
+"""What people read about the changes of a publication, and where there are none to compare."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from ..job import Job
 from ..models import Changes
-from ..text import pluralize
+from ..text import list_first, pluralize
 from .markup import Markup
+
+MAX_LISTED_SITES: Final = 10  # before the rest is counted
 
 _MAX_PATH_LENGTH: Final = 200
 _COLUMNS: Final = (
@@ -27,7 +30,8 @@ def _paragraphs(changes: Changes, markup: Markup) -> Iterator[str]:
     yield "**Changes since the last publication**"
     if not changes.is_any:
         yield "None: every file is as published."
-    yield from changes.notes
+    for note in changes.notes:
+        yield markup.prose(note)  # it may name a path
     yield _table(changes)
     for kind in _LISTS:
         if changes.listed[kind]:
@@ -40,6 +44,19 @@ def short_changes(changes: Changes) -> str:
     changed = changes.pages[Changes.TEXT_CHANGED]
     removed = changes.pages[Changes.REMOVED]
     return f"+{added:,} \\~{changed:,} \N{MINUS SIGN}{removed:,}"
+
+
+def describe_first_publications(jobs: Sequence[Job], name_of: Callable[[Job], str]) -> str:
+    """Return which of several sites are new, in sentences. Empty if none is.
+
+    One of them may be published, but its manifest could not be fetched.
+    """
+    names = [name_of(job) for job in jobs if job.is_first_publication]
+    if not names:
+        return ""
+    listed = list_first(names, MAX_LISTED_SITES)
+    compared = pluralize(len(jobs) - len(names), "site")
+    return f"First publication (no manifest yet): {listed}. Compared with a manifest: {compared}."
 
 
 def _table(changes: Changes) -> str:

@@ -61,8 +61,7 @@ class Facts:
             yield "Job", self.markup.literal(job.job_id)
         yield "Start", _start_of(job)
         yield "Status", self.markup.literal(job.status)
-        if job.page_count is not None:
-            yield "Pages", f"{job.page_count:,}"
+        yield "Pages", _pages_of(job)
         yield "Duration", self._duration(job, duration_seconds)
 
     def _bundle_rows(self, job: Job) -> Iterator[_Row]:
@@ -147,6 +146,20 @@ def commits_of(job: Job) -> str:
 
 def _commit_link(deployment: Deployment) -> str:
     return f"[{deployment.name}](<{link_target(deployment.commit_url)}>)"
+
+
+def _pages_of(job: Job) -> str:
+    """Return how many pages the API reported and, if they are fewer, how many the bundle has.
+
+    A bundle usually has one more: `404.html`.
+    """
+    if job.page_count is None:
+        return ""
+    html_files = job.delivered.html_files
+    if html_files is None or html_files >= job.page_count:
+        return f"{job.page_count:,}"
+    in_bundle = pluralize(html_files, "`.html` file")
+    return f"{job.page_count:,} reported, {in_bundle} in the bundle"
 
 
 def _start_of(job: Job) -> str:

@@ -8,7 +8,16 @@ from typing import Final
 from ..clock import Clock
 from ..errors import Cancelled, NoRoom
 from ..job import CANCELLED, DONE, FAILED, NOT_STARTED, ROOM, STARTED, VERDICTS, Job
-from ..text import format_bytes, format_clock, format_expiry, format_time, pluralize, shortened
+from ..text import (
+    format_bytes,
+    format_clock,
+    format_expiry,
+    format_time,
+    list_first,
+    pluralize,
+    shortened,
+)
+from .changes import describe_first_publications
 from .console import Console
 from .room import describe_wait
 
@@ -57,10 +66,14 @@ class LiveLines:
         self._title = f"{jobs[0].kind.name} of {len(jobs):,} sites, {parallel}"
 
     def begin(self) -> None:
-        """Write the title, unless it is written."""
-        if self._title:
-            self._console.line(self._title)
-            self._title = ""
+        """Write the title and which sites are new, unless they are written."""
+        if not self._title:
+            return
+        self._console.line(self._title)
+        self._title = ""
+        first_publications = describe_first_publications(list(self._stages), self._short_name_of)
+        if first_publications:
+            self._console.line(first_publications)
 
     def keep(self, job: Job, line: str) -> None:
         """Keep a line of a site for the end."""
@@ -191,6 +204,9 @@ class LiveLines:
                 lines.insert(0, "… earlier lines left out …")
             ended = describe_duration(job, self._stages[job], self._clock.monotonic())
             self._console.group(f"{job.domain}: {ended}", lines)
+
+    def _short_name_of(self, job: Job) -> str:
+        return shortened(self._console.safe(job.domain or ""))
 
     def _show_outage(self) -> None:
         is_quiet = self._clock.monotonic() < self._outages_quiet_until
@@ -353,8 +369,4 @@ def describe_unstarted(jobs: Sequence[Job]) -> str:
 
 def list_names(jobs: Sequence[Job]) -> str:
     """Return the sites of some jobs, and the number of the rest."""
-    names = ", ".join(job.domain or "" for job in jobs[:MAX_LISTED_NAMES])
-    rest = len(jobs) - MAX_LISTED_NAMES
-    if rest > 0:
-        return f"{names} and {rest:,} more"
-    return names
+    return list_first([job.domain or "" for job in jobs], MAX_LISTED_NAMES)

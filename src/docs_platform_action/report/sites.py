@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from ..errors import ActionError, Cancelled, TimedOut
 from ..job import DONE, FAILED, NOT_STARTED, Job
@@ -14,16 +13,21 @@ from ..text import (
     format_clock,
     format_time,
     join_nonempty,
+    list_first,
     pluralize,
 )
-from .changes import changes_section, short_changes
+from .changes import (
+    MAX_LISTED_SITES,
+    changes_section,
+    describe_first_publications,
+    short_changes,
+)
 from .facts import Facts, commits_of
 from .failures import failure_paragraphs, how_to_collect, request_line
 from .markup import MAX_NAME_LENGTH, alert
 from .room import describe_ended_waits
 from .timeline import timeline_of
-
-_MAX_LISTED_NAMES: Final = 10
+from .warnings import warning_paragraph
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +77,10 @@ class SitesSummary:
 
     def _names_of(self, failed: Mapping[Job, ActionError]) -> str:
         """Return the names of the sites that failed. Those beyond the limit are counted."""
-        literal = self.facts.markup.literal
-        listed = list(failed.items())[:_MAX_LISTED_NAMES]
-        names = [f"{literal(job.domain)} (`{error.failure_reason}`)" for job, error in listed]
-        if len(failed) > len(listed):
-            names.append(f"and {len(failed) - len(listed):,} more")
-        return f"**Failed:** {', '.join(names)}."
+        names = [
+            f"{self._name_of(job)} (`{error.failure_reason}`)" for job, error in failed.items()
+        ]
+        return f"**Failed:** {list_first(names, MAX_LISTED_SITES)}."
 
     def _cancel(self) -> list[str]:
         """Explain the cancel. Empty if no job was cancelled."""
@@ -121,7 +123,8 @@ class SitesSummary:
             sentences.append(f"Commit: {commits_of(self.jobs[0])}.")
         if refusals:
             sentences.append(f"Starts refused for lack of room: {refusals:,}.")
-        return " ".join(sentences)
+        sentences.append(describe_first_publications(self.jobs, self._name_of))
+        return join_nonempty(" ", *sentences)
 
     def _table(self, explained: Collection[Job]) -> Iterator[str]:
         """Yield the lines of the table. Columns of which nothing is known are left out."""
@@ -140,8 +143,8 @@ class SitesSummary:
         yield _line_of(names)
         yield _line_of(rules)
         for job in self.jobs:
-            domain = self.facts.markup.literal(job.domain, max_length=MAX_NAME_LENGTH)
-            cells = [domain, self._result(job)]
+            result = join_nonempty(", ", self._result(job), _warnings(job))
+            cells = [self._name_of(job), result]
             if has_pages:
                 cells.append(_page_count(job))
             if has_changes:
@@ -149,6 +152,9 @@ class SitesSummary:
             outcome = self._link_or_failure(job, is_explained=job in explained)
             cells += [_bundle_size(job), self._duration(job), outcome]
             yield _line_of(cells)
+
+    def _name_of(self, job: Job) -> str:
+        return self.facts.markup.literal(job.domain, max_length=MAX_NAME_LENGTH)
 
     def _result(self, job: Job) -> str:
         """Return the verdict, and the status where it adds something."""
@@ -195,6 +201,8 @@ class SitesSummary:
         blocks: list[str] = []
         if job.failure is not None and not is_explained:
             blocks += failure_paragraphs(job.failure, markup)
+        for lines in job.warnings:
+            blocks.append(f"**Warning:** {warning_paragraph(lines, markup)}")
         if job.delivered.changes is not None:
             blocks.append(changes_section(job.delivered.changes, markup))
         blocks.append(self.facts.table(job, job.duration_seconds(self.facts.monotonic)))
@@ -248,6 +256,12 @@ def _as_example(job: Job, error: ActionError) -> ActionError:
 
 def _line_of(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
+
+
+def _warnings(job: Job) -> str:
+    if not job.warnings:
+        return ""
+    return pluralize(len(job.warnings), "warning")
 
 
 def _page_count(job: Job) -> str:

@@ -16,6 +16,7 @@ from .facts import Facts
 from .failures import failure_paragraphs
 from .markup import MAX_NAME_LENGTH, Markup, alert
 from .sites import SitesSummary
+from .warnings import warning_paragraph
 
 # GitHub drops more than 1,048,576 (source: actions/runner, CreateStepSummaryCommand)
 MAX_SUMMARY_BYTES: Final = 1_000_000
@@ -103,9 +104,9 @@ class Summary:
             yield from sites.blocks()
 
     def _icon(self, verdicts: Collection[str], facts: Facts) -> str:
-        """Return the icon of the worst verdict, or a warning if only a link has expired."""
+        """Return the icon of the worst verdict, or a warning if a success needs a look."""
         worst = min(verdicts, key=_WORST_FIRST.index)
-        if worst == DONE and any(facts.has_expired_link(job) for job in self.jobs):
+        if worst == DONE and any(job.warnings or facts.has_expired_link(job) for job in self.jobs):
             return _WARNING_ICON
         return _ICONS[worst]
 
@@ -120,6 +121,8 @@ class Summary:
                 reason=f"Failure reason: `{job.failure.failure_reason}`.",
             )
             yield alert(paragraphs, is_failure=job.verdict == FAILED)
+        for lines in job.warnings:
+            yield alert([warning_paragraph(lines, facts.markup)], is_failure=False)
         if job.delivered.changes is not None:
             yield f"\n{changes_section(job.delivered.changes, facts.markup)}\n"
         table = facts.table(job, self.duration_seconds)

@@ -1,26 +1,60 @@
 """Compare a site with the published one, and write down what differs."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
-from ..models import Changes, FileDigests
+from ..models import Changes, FileDigests, LookAlikes, Manifest
+from .links import reachable_files
 from .page import is_page
 
 MAX_LISTED: Final = 50  # pages of a kind in the summary
 _NOT_FOUND_PAGE: Final = b"404.html"
+_UNICODE_FORMS: Final[Sequence[Literal["NFC", "NFD"]]] = ("NFC", "NFD")
 
 
 def compare(
-    published: Mapping[bytes, FileDigests],
-    files: Mapping[bytes, FileDigests],
+    published: Manifest,
+    new: Manifest,
     reported_pages: int | None = None,
 ) -> tuple[Changes, Mapping[str, Sequence[bytes]]]:
     """Return what differs from the published site, and the sorted paths of each kind of change.
 
+    The pages behind links to folders are compared, too.
     `reported_pages` is the number of pages that the API reported, if any.
+    Raises `InvalidBundle` if links lead in a circle.
     """
+    paths_by_kind, unchanged = _by_kind(_compared(published), _compared(new))
+    changes = _count(paths_by_kind, unchanged, is_first=not published.files)
+    if _is_without_404(reported_pages, new.files):
+        changes = replace(changes, pages_besides_404=reported_pages)
+    look_alikes = _find_look_alikes(paths_by_kind[Changes.REMOVED], paths_by_kind[Changes.ADDED])
+    if look_alikes is not None:
+        changes = replace(changes, look_alikes=look_alikes)
+    if published.folder_links or new.folder_links:
+        for paths in paths_by_kind.values():
+            paths[:] = sorted(path.removesuffix(b"/") for path in paths)
+    return changes, paths_by_kind
+
+
+def _compared(manifest: Manifest) -> Mapping[bytes, FileDigests]:
+    """Return what is compared: files, pages behind links, and each link to a folder by its target.
+
+    A slash marks the path of such a link: it is not a page, whatever its name.
+    """
+    files = reachable_files(manifest)
+    links = {}
+    for path, target in manifest.folder_links.items():
+        links[path + b"/"] = FileDigests(target, None)
+    return {**files, **links} if links else files
+
+
+def _by_kind(
+    published: Mapping[bytes, FileDigests], files: Mapping[bytes, FileDigests]
+) -> tuple[dict[str, list[bytes]], list[bytes]]:
+    """Return the sorted paths of each kind of change, and those of what is unchanged."""
     text_changed: list[bytes] = []
     otherwise_changed: list[bytes] = []
     unchanged: list[bytes] = []
@@ -39,10 +73,39 @@ def compare(
         Changes.CHANGED: otherwise_changed,
         Changes.REMOVED: sorted(published.keys() - files.keys()),
     }
-    changes = _count(paths_by_kind, unchanged, is_first=not published)
-    if _is_without_404(reported_pages, files):
-        changes = replace(changes, pages_besides_404=reported_pages)
-    return changes, paths_by_kind
+    return paths_by_kind, unchanged
+
+
+def _find_look_alikes(removed: Iterable[bytes], added: Iterable[bytes]) -> LookAlikes | None:
+    """Return what is known of removed paths that are added in another Unicode form, if any."""
+    new_names: dict[str, str] = {}  # by what both look like
+    for path in added:
+        if not path.isascii():  # ASCII has one form
+            name = path.decode()
+            new_names[unicodedata.normalize("NFC", name)] = name
+    pairs: list[tuple[str, str]] = []
+    for path in removed:
+        old = path.decode()
+        new = new_names.get(unicodedata.normalize("NFC", old))
+        if new is not None:
+            pairs.append((old, new))
+    if not pairs:
+        return None
+    old, new = pairs[0]
+    return LookAlikes(
+        count=len(pairs),
+        path=new.removesuffix("/"),  # the mark of a link to a folder
+        old_form=_unicode_form(old),
+        new_form=_unicode_form(new),
+    )
+
+
+def _unicode_form(name: str) -> str:
+    """Return the form of a name that is not ASCII, for people."""
+    for form in _UNICODE_FORMS:
+        if unicodedata.is_normalized(form, name):
+            return form
+    return "neither NFC nor NFD"
 
 
 def _is_without_404(reported_pages: int | None, files: Mapping[bytes, FileDigests]) -> bool:

@@ -3,16 +3,28 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..models import FileDigests
+from ..errors import InvalidBundle
+from ..models import FileDigests, Manifest
+from ..text import quoted
+from .manifest import ARROW, REMEDY_WITHOUT_MANIFEST
 from .page import MAX_PAGE_BYTES, is_page, text_digest
 
 
 class Digests:
-    """The digests of a site's files by path. `published` has those of the published site."""
+    """The digests of a site's files by path, and its links to folders.
+
+    `published` has the digests of the published site.
+    """
 
     def __init__(self, published: Mapping[bytes, FileDigests]) -> None:
         self.files: dict[bytes, FileDigests] = {}
+        self.folder_links: dict[bytes, bytes] = {}
         self._published = published
+
+    @property
+    def manifest(self) -> Manifest:
+        """What is recorded so far."""
+        return Manifest(files=self.files, folder_links=self.folder_links)
 
     def record(
         self, path: bytes, content: Iterable[bytes | memoryview]
@@ -44,11 +56,25 @@ class Digests:
         return FileDigests(digest, text_digest(b"".join(page)))
 
     def add_link(self, path: bytes, target: bytes) -> None:
-        """Record a symbolic link with the content of its target, unless the target is a folder."""
+        """Record a symbolic link: to a file with the file's content, to a folder with its path.
+
+        Raises `InvalidBundle` if a link to a folder has a path that no manifest can have.
+        """
         found = self.files.get(target)
         if found is None:
-            return
-        if is_page(path):
+            self._add_folder_link(path, target)
+        elif is_page(path):
             self.files[path] = found
         else:
             self.files[path] = FileDigests(found.content, None)
+
+    def _add_folder_link(self, path: bytes, target: bytes) -> None:
+        # at the end of a path, the arrow's second space is the one before the target
+        if ARROW in path + b" ":
+            raise InvalidBundle(
+                "the manifest cannot hold a symbolic link of the site",
+                details=(f"{quoted(path.decode())} leads to a folder.",),
+                cause="Its path contains ' -> ', which separates path and folder in a manifest.",
+                remedy=REMEDY_WITHOUT_MANIFEST,
+            )
+        self.folder_links[path] = target

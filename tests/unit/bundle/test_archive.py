@@ -154,6 +154,7 @@ def test_an_archive_is_recognized_by_its_first_bytes() -> None:
         (b"Rar!\x1a\x07\x01\x00", "looks like a rar archive"),
         (b"\xef\xbb\xbf\n<!DOCTYPE html>", "looks like a web page"),
         (b'[{"error": 1}]', "looks like JSON"),
+        (entry(b"index.html"), "looks like a tar archive"),
         (b"\0\1\2\3\4\5\6\7\10", "begins with the bytes 00 01 02 03 04 05 06 07"),
     ],
 )

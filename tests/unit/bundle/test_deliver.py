@@ -31,7 +31,14 @@ from docs_platform_action.errors import (
 from docs_platform_action.inputs.settings import DeliverySettings, PublicationSettings
 from docs_platform_action.job import DOWNLOAD, UNPACK, Job
 from docs_platform_action.jobs.export import Export
-from docs_platform_action.models import BundleLink, ExportJob, FileDigests, MaxRemoved, OutputPath
+from docs_platform_action.models import (
+    BundleLink,
+    ExportJob,
+    FileDigests,
+    Manifest,
+    MaxRemoved,
+    OutputPath,
+)
 from docs_platform_action.ownership import Owner
 from tests.archives import SEVEN_ZIP, SMALL_SITE, Site, entry, tar, tar_of, zipped
 from tests.folders import read_tree
@@ -48,7 +55,7 @@ ALL: Final = {"bundle_path": "b", "site_path": "s", "values_file": "v.yaml"}
 VALUES: Final = {"values_file": "v.yaml"}
 PLAN: Final = {**ALL, "manifest_path": "m", "changes_path": "c"}
 OTHER: Final = FileDigests(content=bytes(32), text=bytes(32))
-OLD: Final = {b"gone.html": OTHER, b"index.html": OTHER}  # the digests of what is published
+OLD: Final = Manifest(files={b"gone.html": OTHER, b"index.html": OTHER})  # what is published
 NONE_REMOVED: Final = {
     "compare_with": OLD,
     "max_removed": MaxRemoved(amount=0, is_percentage=False),
@@ -132,7 +139,7 @@ def test_what_is_asked_for_is_delivered_and_recorded(
 
 
 @BOTH
-def test_the_manifest_lists_every_file_and_what_links_to_files_lead_to(
+def test_the_manifest_lists_every_file_and_what_links_lead_to(
     tmp_path: Path, archive: bytes
 ) -> None:
     found = Delivered(tmp_path, answer(archive))
@@ -140,19 +147,20 @@ def test_the_manifest_lists_every_file_and_what_links_to_files_lead_to(
     found.run({"site_path": "s", "manifest_path": "m"})
 
     lines = (tmp_path / "m").read_bytes().splitlines(keepends=True)
-    about_files = [line for line in lines if not line.startswith(b"#")]
+    *about_files, about_link = [line for line in lines[1:] if not line.startswith(b"# text ")]
     listed = {line[66:-1].decode(): line[:64].decode() for line in about_files}
     digests = {}
     for path in ("guide/empty.txt", "guide/home.html", "guide/start.html"):
         digests[path] = hashlib.sha256((tmp_path / "s" / path).read_bytes()).hexdigest()
     digests["index.html"] = digests["guide/home.html"]
     assert listed == digests
-    assert lines[0] == b"# 4 files\n"
-    assert len(lines) == 1 + 4 + 3, "each page has a line about its text"
+    assert lines[0] == b"# 5 files\n"
+    assert len(lines) == 1 + 4 + 3 + 1, "each page has a line about its text"
+    assert about_link == lines[-1] == b"# link latest -> guide\n"
     delivered = found.job.delivered
     assert delivered.manifest_path == "m"
     assert delivered.changes is None
-    assert delivered.site_sha256 == hashlib.sha256(b"".join(about_files)).hexdigest()
+    assert delivered.site_sha256 == hashlib.sha256(b"".join([*about_files, about_link])).hexdigest()
 
 
 @BOTH
@@ -175,13 +183,16 @@ def test_changes_manifest_archive_site_and_values_are_published_in_this_order(
     assert published == ["c", "m", "b", "s", "v.yaml"]
     assert changes is not None
     assert json.loads((tmp_path / "c").read_text()) == {
-        "added": ["guide/empty.txt", "guide/home.html", "guide/start.html"],
+        "added": [
+            *("guide/empty.txt", "guide/home.html", "guide/start.html"),
+            *("latest", "latest/home.html", "latest/start.html"),
+        ],
         "textChanged": ["index.html"],
         "changed": [],
         "removed": ["gone.html"],
     }
     assert changes.pages == {
-        "added": 2,
+        "added": 4,
         "textChanged": 1,
         "changed": 0,
         "removed": 1,
@@ -362,6 +373,74 @@ def test_the_only_folder_of_a_site_is_warned_of(tmp_path: Path) -> None:
 
     ((lines,),) = found.events.of("warning")
     assert "`s/build`" in "".join(lines)
+    assert found.job.warnings == [lines]
+
+
+INNER: Final = Site(files={"export/site.tar.gz": TAR})
+
+
+@BOTH
+def test_a_bundle_without_pages_is_published_with_one_warning(
+    tmp_path: Path, archive: bytes
+) -> None:
+    pack = zipped if archive is ZIP else tar
+    found = Delivered(tmp_path, answer(pack(INNER)))
+
+    found.run({"site_path": "s"})
+
+    ((lines,),) = found.events.of("warning")
+    assert found.job.warnings == [lines]
+    assert lines[0] == f"{found.job.title}: the bundle has no `.html` file (1 file in all)."
+    assert lines[1] == "Its only file, 'export/site.tar.gz', looks like gzip data."
+    assert found.job.delivered.site_files == 1
+    assert found.job.delivered.html_files == 0
+
+
+def test_with_min_pages_the_error_alone_names_the_archive_in_the_archive(tmp_path: Path) -> None:
+    found = Delivered(tmp_path, answer(tar(INNER)))
+
+    with pytest.raises(TooFewPages) as caught:
+        found.run({"site_path": "s"}, min_pages=1)
+
+    assert "'export/site.tar.gz', looks like gzip data" in caught.value.details[0]
+    assert found.job.warnings == []
+    assert found.job.delivered.html_files == 0
+
+
+def test_a_warning_stays_if_the_site_is_then_held_back(tmp_path: Path) -> None:
+    found = Delivered(tmp_path, answer(tar(INNER)))
+
+    with pytest.raises(TooManyRemoved):
+        found.run({"site_path": "s"}, **NONE_REMOVED)
+
+    assert len(found.job.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "files", "links", "warnings"),
+    [
+        ({"manifest_path": "m"}, ["a", "b", "d/c"], [], 1),
+        ({"manifest_path": "m"}, ["a"], ["b", "c", "d"], 0),
+        ({}, ["a", "b", "c"], [], 0),
+    ],
+    ids=["files", "links", "without digests"],
+)
+def test_files_that_read_the_same_are_warned_of_where_digests_are_taken(
+    tmp_path: Path, names: Mapping[str, str], files: list[str], links: list[str], warnings: int
+) -> None:
+    site = Site(
+        files={f"{name}.html": b"<p>Not found" for name in files},
+        links={f"{name}.html": "a.html" for name in links},
+    )
+    found = Delivered(tmp_path, answer(tar(site)))
+
+    found.run({"site_path": "s", **names})
+
+    shown = [lines for (lines,) in found.events.of("warning")]
+    assert len(shown) == warnings
+    for lines in shown:
+        assert lines[0] == f"{found.job.title}: 3 of 3 pages read the same."
+        assert lines[1] == 'Their text begins with "Not found".'
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,24 @@
 """How many pages there must be, how many may be removed, and how the error names them."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from docs_platform_action.bundle.guards import (
+    Counts,
     check_removed,
     check_reported_pages,
     check_unpacked_pages,
+    describe_lack,
     has_guards,
+    lacks_pages,
 )
 from docs_platform_action.errors import TooFewPages, TooManyRemoved
 from docs_platform_action.inputs.settings import DeliverySettings, PublicationSettings
-from docs_platform_action.models import Changes, MaxRemoved, OutputPath
+from docs_platform_action.models import Changes, LookAlikes, Manifest, MaxRemoved, OutputPath
 from tests.keys import ADMIN_KEY
 
 NONE_REMOVED: Final = MaxRemoved(amount=0, is_percentage=False)
@@ -72,7 +76,7 @@ def test_fewer_reported_pages_or_none_to_count_are_refused_before_the_download(
         (PublicationSettings(), False),
         (PublicationSettings(max_removed=NONE_REMOVED), False),
         (PublicationSettings(min_pages=1), True),
-        (PublicationSettings(compare_with={}), True),
+        (PublicationSettings(compare_with=Manifest()), True),
     ],
     ids=["none", "a limit without a comparison", "pages", "a comparison"],
 )
@@ -85,7 +89,83 @@ def test_pages_or_a_comparison_guard_what_is_published(
 @pytest.mark.parametrize(("html_files", "fails"), [(9, True), (10, False), (11, False)])
 def test_fewer_pages_than_asked_for_are_refused(html_files: int, fails: bool) -> None:
     with pytest.raises(TooFewPages) if fails else nullcontext():
-        check_unpacked_pages(html_files, min_pages=10, reported=None)
+        check_unpacked_pages(Counts(files=99, html_files=html_files), min_pages=10)
+
+
+ONLY_FILE: Final = "Its only file, 'site.tar.gz', looks like gzip data."
+REPORTED: Final = (
+    "The API reported 1,204 pages, so the bundle may be incomplete, or another site's."
+)
+
+
+@pytest.mark.parametrize(
+    ("reported", "only_file", "facts"),
+    [
+        (None, "", []),
+        (1204, "", [REPORTED]),
+        (None, ONLY_FILE, [ONLY_FILE]),
+        (1204, ONLY_FILE, [REPORTED, ONLY_FILE]),
+    ],
+)
+def test_the_error_says_what_was_reported_and_what_the_only_file_is(
+    reported: int | None, only_file: str, facts: list[str]
+) -> None:
+    counts = Counts(files=1, html_files=0, reported=reported, only_file=only_file)
+
+    with pytest.raises(TooFewPages) as caught:
+        check_unpacked_pages(counts, min_pages=1)
+
+    assert [*caught.value.details] == [*facts, "Nothing was published."]
+
+
+@pytest.mark.parametrize(
+    ("html_files", "reported", "expected"),
+    [
+        (0, None, True),
+        (0, 0, True),
+        (0, 1204, True),
+        (1, None, False),
+        (1, 0, False),
+        (1, 2, False),
+        (1, 3, True),
+        (601, 1204, True),
+        (602, 1204, False),
+        (602, 1205, True),
+        (1300, 1204, False),
+    ],
+)
+def test_no_page_or_fewer_than_half_of_the_reported_ones_are_a_lack(
+    html_files: int, reported: int | None, expected: bool
+) -> None:
+    assert lacks_pages(Counts(files=2000, html_files=html_files, reported=reported)) == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "fact"),
+    [
+        (Counts(files=1, html_files=0), "the bundle has no `.html` file (1 file in all)."),
+        (
+            Counts(files=1, html_files=0, reported=1204),
+            "the bundle has no `.html` file (1 file in all); the API reported 1,204 pages.",
+        ),
+        (
+            Counts(files=2000, html_files=1, reported=3),
+            "the bundle has 1 `.html` file (2,000 files in all); the API reported 3 pages.",
+        ),
+    ],
+)
+def test_a_lack_is_described_by_its_numbers_and_what_to_do(counts: Counts, fact: str) -> None:
+    title, *others = describe_lack(counts)
+
+    assert title == fact
+    for part in ("`.htm`", "delete", "`min-pages`"):
+        assert part in "".join(others)
+
+
+def test_a_lack_names_the_only_file() -> None:
+    lines = describe_lack(Counts(files=1, html_files=0, only_file=ONLY_FILE))
+
+    assert lines[1] == ONLY_FILE
 
 
 @pytest.mark.parametrize(
@@ -149,6 +229,21 @@ def test_the_first_removed_pages_are_named_and_the_others_counted(
         check_removed(removal(*pages(removed), published=10), NONE_REMOVED)
 
     assert caught.value.details == (detail, "Nothing was published.")
+
+
+def test_removed_pages_that_are_added_under_names_that_look_the_same_are_explained() -> None:
+    path = "cafe\u0301.html"
+    look_alikes = LookAlikes(count=1, path=path, old_form="NFC", new_form="NFD")
+    changes = replace(removal("caf\u00e9.html", published=10), look_alikes=look_alikes)
+
+    with pytest.raises(TooManyRemoved) as caught:
+        check_removed(changes, NONE_REMOVED)
+
+    assert caught.value.details == (
+        "Removed: 'caf\u00e9.html'.",
+        look_alikes.note,
+        "Nothing was published.",
+    )
 
 
 def test_names_are_whole_in_an_error_so_that_a_key_in_one_is_hidden() -> None:

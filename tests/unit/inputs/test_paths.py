@@ -23,7 +23,7 @@ from docs_platform_action.inputs.paths import (
     resolve,
     writable,
 )
-from docs_platform_action.models import FileDigests, OutputPath
+from docs_platform_action.models import FileDigests, Manifest, OutputPath
 
 AUTHORITY: Final = trustme.CA().cert_pem.bytes()
 ROOTS: Final = [Path(), Path("../temporary")]  # relative to the workspace
@@ -265,16 +265,16 @@ def test_certificates_are_read_only_from_a_file_inside(path: str) -> None:
         load_certificates(path, ROOTS)
 
 
-MANIFEST: Final = b"# 1 files\n" + b"ab" * 32 + b"  index.html\n"
+MANIFEST: Final = b"# 2 files\n" + b"ab" * 32 + b"  index.html\n# link latest -> v2\n"
 
 
 @pytest.mark.parametrize("is_first", [False, True])
-def test_a_manifest_is_read_as_digests(is_first: bool) -> None:
+def test_a_manifest_is_read(is_first: bool) -> None:
     Path("published").write_bytes(MANIFEST)
 
-    assert load_manifest("published", ROOTS, is_first=is_first) == {
-        b"index.html": FileDigests(b"\xab" * 32, None)
-    }
+    assert load_manifest("published", ROOTS, is_first=is_first) == Manifest(
+        files={b"index.html": FileDigests(b"\xab" * 32, None)}, folder_links={b"latest": b"v2"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_one_that_is_missing_or_empty_is_refused_unless_nothing_is_published_yet
 ) -> None:
     Path("empty-file").touch()
 
-    assert load_manifest(path, ROOTS, is_first=True) == {}
+    assert load_manifest(path, ROOTS, is_first=True) == Manifest()
     with pytest.raises(ValueError, match=f"^'{path}' {state}; .* `first-publication: true`"):
         load_manifest(path, ROOTS, is_first=False)
 

@@ -24,7 +24,7 @@ from docs_platform_action.inputs.settings import (
 )
 from docs_platform_action.inputs.table import COMPARE_WITH, DEFAULTS, PATHS, Input
 from docs_platform_action.main import MODES
-from docs_platform_action.models import FileDigests, MaxRemoved, OutputPath
+from docs_platform_action.models import FileDigests, Manifest, MaxRemoved, OutputPath
 from tests.keys import ADMIN_KEY
 
 Settings = ExportSettings | CollectSettings | UnpackSettings | AgentSettings
@@ -45,6 +45,7 @@ PROJECTS: Final = {**PROJECT, "project-id": "a.example.com: 65\nb.example.com: 6
 AGENT: Final = {**COLLECT, "mode": "agent", "project-id": "prj_1"}
 SEVERAL: Final = "a.example.com\nb.example.com"
 PUBLISHED: Final = ("a.example.com", "b.example.com", "docs.example.com")  # with a manifest each
+DOMAIN: Final = "docs.example.com"
 PLAN: Final = {**EXPORT, "site-path": "sites/{domain}", "compare-with": "published/{domain}"}
 EACH: Final = {"manifest-path": "{domain}.manifest", "changes-path": "{domain}.json"}
 PLAN_ALONE: Final = {
@@ -88,9 +89,14 @@ def roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         folder.mkdir()
     monkeypatch.chdir(roots[0])
     Path("published").mkdir()
-    for number, domain in enumerate(PUBLISHED):
-        Path("published", domain).write_text(f"# 1 files\n{number:064x}  index.html\n")
+    publish(*PUBLISHED)
     return roots
+
+
+def publish(*domains: str, file: str = "index.html") -> None:
+    """Write the published manifest of each domain, which lists one file."""
+    for number, domain in enumerate(domains):
+        Path("published", domain).write_text(f"# 1 files\n{number:064x}  {file}\n")
 
 
 def variables(inputs: Mapping[str, str]) -> dict[str, str]:
@@ -297,7 +303,8 @@ class TestSettings:
         for number, site in enumerate(sites):
             domain = PUBLISHED[number]
             found = site.delivery.publication
-            assert found.compare_with == {b"index.html": FileDigests(number.to_bytes(32), None)}
+            files = {b"index.html": FileDigests(number.to_bytes(32), None)}
+            assert found.compare_with == Manifest(files=files)
             assert found.max_removed == MaxRemoved(amount=10, is_percentage=True)
             targets = (found.manifest_path, found.changes_path)
             names = [target.name for target in targets if target is not None]
@@ -311,8 +318,9 @@ class TestSettings:
         sites = export_settings({**first, "domain": old_and_new}).sites
 
         compared = [site.delivery.publication.compare_with for site in sites]
-        published = {b"index.html": FileDigests(bytes(32), None)}
-        assert compared == [published, {}]
+        published = Manifest(files={b"index.html": FileDigests(bytes(32), None)})
+        assert compared == [published, Manifest()]
+        assert [site.delivery.publication.is_first for site in sites] == [False, True]
         assert refused({**PLAN, "domain": old_and_new}) == ["compare-with"]
         assert refused({**first, "domain": "\n".join(PUBLISHED)}) == ["first-publication"]
 
@@ -328,6 +336,7 @@ class TestSettings:
         (site,) = export_settings(inputs).sites
 
         assert site.delivery.publication.compare_with is None
+        assert not site.delivery.publication.is_first
         assert warned_of(inputs) == ["site-path", "compare-with", "max-removed"]
 
     def test_a_commit_is_read_with_what_the_runner_names(self) -> None:
@@ -647,6 +656,60 @@ class TestRefused:
         Path("b").touch()
 
         assert refused(inputs) == names
+
+    @pytest.mark.parametrize(
+        ("without_pages", "inputs", "named"),
+        [
+            ([DOMAIN], {}, f"'published/{DOMAIN}'; "),
+            ([DOMAIN], {"domain": f"{DOMAIN}\n{SEVERAL}"}, f"'published/{DOMAIN}'; "),
+            (
+                PUBLISHED,
+                {"domain": f"{SEVERAL}\nnew.example.com", "first-publication": "true"},
+                "'published/a.example.com', 'published/b.example.com'; ",
+            ),
+        ],
+    )
+    def test_a_guard_of_pages_names_the_manifests_without_pages(
+        self, without_pages: Sequence[str], inputs: dict[str, str], named: str
+    ) -> None:
+        publish(*without_pages, file="app.js")
+        given = {**PLAN, **inputs}
+
+        (text,) = errors_of(reader_of({**given, "max-removed": "5%"}))
+
+        guarded = "`max-removed`: would guard nothing: no page (a file that ends in `.html`) is in"
+        assert f"{guarded} {named}remove `max-removed`, or fetch " in text
+        assert reader_of(given).read(roots=[Path.cwd()]).published is not None
+
+    @pytest.mark.parametrize(
+        ("inputs", "names"),
+        [
+            ({"max-removed": "0", "timeout": "soon"}, ["timeout", "max-removed"]),
+            (
+                {"max-removed": "0", "domain": f"{DOMAIN}\nnew.example.com"},
+                ["compare-with", "max-removed"],
+            ),
+            (
+                {"max-removed": "0", "first-publication": "true"},
+                ["max-removed", "first-publication"],
+            ),
+            ({"max-removed": "none"}, ["max-removed"]),
+        ],
+    )
+    def test_a_guard_of_nothing_is_reported_with_the_other_mistakes(
+        self, inputs: dict[str, str], names: list[str]
+    ) -> None:
+        publish(DOMAIN, file="app.js")
+
+        assert refused({**PLAN, **inputs}) == names
+
+    @pytest.mark.parametrize("file", ["index.html", "guide/INDEX.Html"])
+    def test_one_page_in_the_manifest_is_enough_for_a_guard(self, file: str) -> None:
+        publish(DOMAIN, file=file)
+
+        (site,) = export_settings({**PLAN, "max-removed": "0"}).sites
+
+        assert site.delivery.publication.compare_with is not None
 
     def test_a_token_whose_name_is_misspelled_is_not_missing(self) -> None:
         given = {**EXPORT, **COMMIT, "github-token": "", "github_tokn": "ghs_t0ken"}

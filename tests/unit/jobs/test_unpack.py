@@ -68,6 +68,7 @@ def test_the_digest_is_verified_before_the_site_is_published(tmp_path: Path) -> 
         bundle_path="b",
         site_path="s",
         site_files=3,
+        html_files=2,
     )
     texts = [text for (text,) in run.events.of("noted")]
     assert [text.split()[0] for text in texts] == ["Verified", "Unpacked"]

@@ -131,6 +131,18 @@ def test_the_heading_says_what_a_table_is_about(job: Job, expected: list[str]) -
         ),
         (export(reading=COMPLETED), "| Pages | 1,412 |"),
         (
+            export(reading=COMPLETED, delivered=Delivered(html_files=1412)),
+            "| Pages | 1,412 |",
+        ),
+        (
+            export(reading=COMPLETED, delivered=Delivered(html_files=1413)),
+            "| Pages | 1,412 |",
+        ),
+        (
+            export(reading=COMPLETED, delivered=Delivered(html_files=1)),
+            "| Pages | 1,412 reported, 1 `.html` file in the bundle |",
+        ),
+        (
             export(link=LINK),
             "| Bundle link | on storage.example.com, valid until 2026-05-04 13:00 UTC (60 min) |",
         ),
@@ -161,6 +173,7 @@ def test_a_known_fact_has_a_row(job: Job, expected: str) -> None:
         (export(domain="a.example"), 0.9),
         (export(room=room(0)), 0.0),
         (export(link=LINK, failure=FAILURE), 0.0),
+        (export(delivered=Delivered(html_files=1)), 0.0),
         (Job(kind=Agent(), job_id="a1"), 0.0),
     ],
 )

@@ -13,6 +13,7 @@ from docs_platform_action.job import ROOM
 from docs_platform_action.models import STORAGE, Archive, BundleLink, Delivered, RoomWait
 from docs_platform_action.report.live import MAX_KEPT_LINES, QUIET_SECONDS
 from docs_platform_action.report.log import MAX_STATUSES
+from docs_platform_action.text import MAX_WORD_LENGTH
 from tests.unit.report.test_log import LoggedJobs
 from tests.virtual_time import BEGINNING
 
@@ -268,3 +269,34 @@ def test_of_the_log_of_a_domain_the_last_lines_are_kept(statuses: int) -> None:
     # the title, the explained statuses, the readings, the failure
     assert len(kept) == min(MAX_KEPT_LINES, 1 + MAX_STATUSES + statuses + 1)
     assert lines[-1].endswith(": no")
+
+
+@pytest.mark.parametrize(
+    ("domains", "named"),
+    [
+        (["a.example", "b.example"], "a.example, b.example"),
+        (
+            [f"{letter}.example" for letter in "abcdefghijkl"],
+            ", ".join(f"{letter}.example" for letter in "abcdefghij") + " and 2 more",
+        ),
+        (["a.example", "b" * 200], f"a.example, {'b' * MAX_WORD_LENGTH}…"),
+    ],
+)
+def test_sites_without_a_manifest_are_named_once_below_the_title(
+    domains: Sequence[str], named: str
+) -> None:
+    run = LoggedJobs(*domains, "old.example", is_first_publication=True)
+    run.jobs[-1].is_first_publication = False
+
+    run.begin(0, 1)
+
+    first_publications = f"First publication (no manifest yet): {named}."
+    assert run.lines[1:] == [f"{first_publications} Compared with a manifest: 1 site."]
+
+
+def test_without_a_first_publication_there_is_only_the_title() -> None:
+    run = LoggedJobs()
+
+    run.begin(0)
+
+    assert len(run.lines) == 1

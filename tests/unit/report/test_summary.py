@@ -31,6 +31,7 @@ from docs_platform_action.models import (
     Deployment,
     ExportJob,
     FileDigests,
+    Manifest,
     Phase,
     RoomWait,
 )
@@ -46,6 +47,7 @@ URL = "https://storage.example.com/se_1/bundle.tar.gz?X-Signature=abc"
 LINK = BundleLink(url=URL, expires_at="2026-05-04T13:00:00Z", expires=NOON + timedelta(hours=1))
 NOW = 5000.0
 """Noon on the monotonic clock."""
+WARNING = ["docs.example.com: the bundle has <b>no page", "Set `min-pages`."]
 ROOM_WAIT = RoomWait(refusal=NoRoom(status=NoRoom.BUSY), refusals=3, since=NOW - 300)
 DEPLOYMENT = Deployment(
     id=1,
@@ -184,6 +186,19 @@ class TestOneJob:
         for part in ("no such page (a_b)", "A cause.", "Set timeout.", "job-failed", "7f3a"):
             assert part in text
 
+    def test_each_warning_is_an_alert_at_the_top(self) -> None:
+        read = parsed(good(warnings=[WARNING, ["Another one"]]))
+
+        assert top_level(read) == ["h3", "blockquote", "blockquote", "table"]
+        shown = "docs.example.com: the bundle has <b>no page. Set min-pages."
+        assert [kind for kind, _ in alerts(read)] == ["WARNING", "WARNING"]
+        assert [text.strip() for _, text in alerts(read)] == [shown, "Another one."]
+
+    def test_a_warning_stands_below_a_later_failure(self) -> None:
+        read = parsed(failed(warnings=[WARNING]))
+
+        assert [kind for kind, _ in alerts(read)] == ["CAUTION", "WARNING"]
+
     @pytest.mark.parametrize(
         ("steps", "shown"),
         [
@@ -217,6 +232,10 @@ class TestOneJob:
         ([good(), good(link=None)], "⏳"),
         ([good(), good(link=BundleLink(url=URL, expires=NOON))], "⚠️"),
         ([good(link=BundleLink(url=URL, expires=NOON + timedelta(seconds=1)))], "✅"),
+        ([good(warnings=[WARNING])], "⚠️"),
+        ([good(), good(warnings=[WARNING])], "⚠️"),
+        ([good(warnings=[WARNING]), cancelled()], "🚫"),
+        ([failed(warnings=[WARNING])], "❌"),
     ],
 )
 def test_the_headlines_icon_is_that_of_the_worst_result(jobs: Sequence[Job], icon: str) -> None:
@@ -236,6 +255,17 @@ class TestSeveral:
             ["Job", "se_2"],
             ["Job", "se_1"],
         ]
+
+    def test_warnings_are_counted_in_the_table_and_stand_in_the_details(self) -> None:
+        read = parsed(good(warnings=[WARNING]), failed(warnings=[WARNING, WARNING]), good())
+
+        assert alerts(read)[0][0] == "CAUTION"
+        assert len(alerts(read)) == 1
+        results = [row[1] for row in tables(read)[0][1:]]
+        assert results == ["done, 1 warning", "failed, 2 warnings", "done"]
+        shown = "Warning: docs.example.com: the bundle has <b>no page. Set min-pages."
+        counts = [text_of(block).count(shown) for block in read.iter("details")]
+        assert counts == [2, 1, 0]  # the failed one is first
 
     def test_one_failure_of_all_that_failed_is_explained_once(self) -> None:
         jobs = [failed(failure=Rejected("no", request_id=f"r-{number}")) for number in range(3)]
@@ -303,6 +333,20 @@ class TestSeveral:
 
         assert text.count(".example.com") == 10
         assert "and 90 more" in text
+
+    def test_sites_without_a_manifest_are_named_before_they_are_compared(self) -> None:
+        jobs = [failed("new_1.example.com", is_first_publication=True), cancelled(), good()]
+
+        read = text_of(parsed(*jobs))
+
+        named = "First publication (no manifest yet): new_1.example.com."
+        assert f"{named} Compared with a manifest: 2 sites." in read
+        assert "First publication" not in page(good(), failed())
+
+    def test_of_many_without_a_manifest_ten_are_named_and_the_rest_counted(self) -> None:
+        jobs = [good(f"d{number}.example.com", is_first_publication=True) for number in range(30)]
+
+        assert "d9.example.com and 20 more. Compared with a manifest: 0 sites." in page(*jobs)
 
     @pytest.mark.parametrize(
         ("job", "result"),
@@ -417,7 +461,7 @@ class TestChanges:
     }
 
     def test_of_one_site_they_follow_the_facts(self) -> None:
-        changes, _ = compare(self.OLD, self.NEW)
+        changes, _ = compare(Manifest(files=self.OLD), Manifest(files=self.NEW))
 
         read = parsed(good(changes=changes))
 
@@ -434,7 +478,7 @@ class TestChanges:
         assert [len([*block.iter("li")]) for block in read.iter("details")] == [40, 1, 1]
 
     def test_of_many_pages_fifty_are_listed_and_the_rest_counted(self) -> None:
-        changes, _ = compare({}, self.OLD)
+        changes, _ = compare(Manifest(), Manifest(files=self.OLD))
 
         (block,) = parsed(good(changes=changes)).iter("details")
 
@@ -442,7 +486,7 @@ class TestChanges:
         assert "and 50 more" in text_of(block)
 
     def test_of_several_sites_they_are_a_column_and_in_the_details_of_each(self) -> None:
-        changes, _ = compare(self.OLD, self.NEW)
+        changes, _ = compare(Manifest(files=self.OLD), Manifest(files=self.NEW))
 
         read = parsed(
             good(changes=changes), failed(changes=changes, failure=TooManyRemoved("x")), cancelled()
@@ -460,7 +504,7 @@ class TestChanges:
 
     def test_hostile_names_stay_text_and_within_githubs_limit(self) -> None:
         old = {(HOSTILE % number).encode(): self.PAGE for number in range(100)}
-        changes, _ = compare(old, {b"index.html": self.PAGE})
+        changes, _ = compare(Manifest(files=old), Manifest(files={b"index.html": self.PAGE}))
         jobs = [good(f"d{number}.example.com", changes=changes) for number in range(10)]
 
         shown = page(*jobs)

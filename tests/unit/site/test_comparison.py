@@ -2,16 +2,25 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import pytest
 
-from docs_platform_action.models import Changes, FileDigests
+from docs_platform_action.models import Changes, FileDigests, LookAlikes, Manifest
 from docs_platform_action.site.comparison import MAX_LISTED, changes_json, compare, describe
 
 
 def digests(content: int, text: int | None = None) -> FileDigests:
     return FileDigests(bytes([content]) * 32, None if text is None else bytes([text]) * 32)
+
+
+def compared(
+    old: Mapping[bytes, FileDigests],
+    new: Mapping[bytes, FileDigests],
+    reported_pages: int | None = None,
+) -> tuple[Changes, Mapping[str, Sequence[bytes]]]:
+    return compare(Manifest(files=old), Manifest(files=new), reported_pages)
 
 
 OLD: Final = {
@@ -44,7 +53,7 @@ PATHS: Final = {
 
 
 def test_pages_whose_text_changed_are_told_from_those_that_differ_in_markup_alone() -> None:
-    changes, paths = compare(OLD, NEW)
+    changes, paths = compared(OLD, NEW)
 
     assert paths == PATHS
     assert changes.pages == {
@@ -80,7 +89,7 @@ def test_pages_whose_text_changed_are_told_from_those_that_differ_in_markup_alon
 def test_a_page_whose_text_is_unknown_counts_as_changed_in_its_text(
     old: FileDigests, new: FileDigests, kind: str
 ) -> None:
-    changes, _ = compare({b"a.html": old}, {b"a.html": new})
+    changes, _ = compared({b"a.html": old}, {b"a.html": new})
 
     found = [name for name, count in changes.pages.items() if count]
     assert found == [kind]
@@ -117,11 +126,80 @@ def test_a_page_whose_text_is_unknown_counts_as_changed_in_its_text(
 def test_what_is_known_of_all_changes(
     old: Mapping[bytes, FileDigests], new: Mapping[bytes, FileDigests], known: dict[str, bool]
 ) -> None:
-    changes, _ = compare(old, new)
+    changes, _ = compared(old, new)
 
     assert {name: getattr(changes, name) for name in known} == known
     assert len(changes.notes) == changes.is_first + changes.has_new_text_everywhere
     assert [*describe(changes)][1:] == [*changes.notes]
+
+
+PAGE: Final = digests(1, 1)
+VERSIONS: Final = {
+    b"v1/a.html": PAGE,
+    b"v2/a.html": digests(2, 2),
+    b"v2/b.html": PAGE,
+    b"v2/c.html": PAGE,
+    b"v2/c.css": digests(1),
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected", "removed_pages"),
+    [
+        ({b"latest": b"v2"}, {b"latest": b"v2"}, {}, 0),
+        (
+            {b"latest": b"v2"},
+            {b"latest": b"v1"},
+            {
+                "textChanged": [b"latest/a.html"],
+                "changed": [b"latest"],
+                "removed": [b"latest/b.html", b"latest/c.html"],
+            },
+            2,
+        ),
+        (
+            {b"latest": b"v2"},
+            {},
+            {"removed": [b"latest", b"latest/a.html", b"latest/b.html", b"latest/c.html"]},
+            3,
+        ),
+        ({}, {b"latest": b"v1"}, {"added": [b"latest", b"latest/a.html"]}, 0),
+        # whatever the name of a link, it is not a page
+        ({b"x.html": b"v1"}, {}, {"removed": [b"x.html", b"x.html/a.html"]}, 1),
+        (
+            {b"x.html": b"v1"},
+            {b"x.html": b"empty"},
+            {"changed": [b"x.html"], "removed": [b"x.html/a.html"]},
+            1,
+        ),
+    ],
+    ids=["kept", "retargeted", "dropped", "new", "named like a page", "to an empty folder"],
+)
+def test_links_to_folders_are_files_and_the_pages_behind_them_are_pages(
+    old: Mapping[bytes, bytes],
+    new: Mapping[bytes, bytes],
+    expected: Mapping[str, Sequence[bytes]],
+    removed_pages: int,
+) -> None:
+    changes, paths = compare(
+        Manifest(files=VERSIONS, folder_links=old), Manifest(files=VERSIONS, folder_links=new)
+    )
+
+    assert {kind: found for kind, found in paths.items() if found} == expected
+    assert changes.pages["removed"] == removed_pages
+    assert changes.is_any == bool(expected)
+    links = old.keys() | new.keys()
+    assert sum(changes.files.values()) == len(links) + 1
+
+
+def test_a_page_that_becomes_a_link_is_removed() -> None:
+    old = Manifest(files={b"a/b.css": PAGE, b"x.html": PAGE})
+    new = Manifest(files={b"a/b.css": PAGE}, folder_links={b"x.html": b"a"})
+
+    changes, paths = compare(old, new)
+
+    assert changes.pages["removed"] == changes.files["added"] == 1
+    assert paths["removed"] == paths["added"] == [b"x.html"]
 
 
 SITE: Final = {name: digests(1, 1) for name in (b"index.html", b"a.html", b"404.html", b"a.css")}
@@ -141,7 +219,7 @@ SITE: Final = {name: digests(1, 1) for name in (b"index.html", b"a.html", b"404.
 def test_a_reported_number_of_pages_without_the_404_page_is_explained(
     files: Mapping[bytes, FileDigests], reported: int | None, is_explained: bool
 ) -> None:
-    changes, _ = compare(files, files, reported)
+    changes, _ = compared(files, files, reported)
 
     note = "The site has 3 `.html` files: the 2 pages that the API reports, and `404.html`."
     assert (note in describe(changes)) == is_explained
@@ -151,7 +229,7 @@ def test_a_reported_number_of_pages_without_the_404_page_is_explained(
 def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
     files = {b"%04d.html" % number: digests(1, 1) for number in range(1000)}
 
-    changes, paths = compare({}, files)
+    changes, paths = compared({}, files)
 
     assert changes.pages["added"] == len(paths["added"]) == 1000
     assert changes.listed["added"] == tuple(f"{number:04}.html" for number in range(MAX_LISTED))
@@ -180,7 +258,7 @@ def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
 def test_the_counts_of_pages_are_named_apart_from_those_of_files(
     old: Mapping[bytes, FileDigests], new: Mapping[bytes, FileDigests], line: str
 ) -> None:
-    changes, _ = compare(old, new)
+    changes, _ = compared(old, new)
 
     assert list(describe(changes)) == [line]
     assert Changes.TEXT_CHANGED not in line
@@ -196,3 +274,70 @@ def test_all_changes_are_one_json_object(paths: Mapping[str, Sequence[bytes]]) -
     for kind, changed in paths.items():
         expected[kind] = [path.decode() for path in changed]
     assert text == json.dumps(expected, indent=2) + "\n"
+
+
+FILE: Final = digests(1, 1)
+NFC: Final = "caf\u00e9"
+NFD: Final = "cafe\u0301"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ([NFC], [NFD], LookAlikes(count=1, path=NFD, old_form="NFC", new_form="NFD")),
+        ([NFD], [NFC], LookAlikes(count=1, path=NFC, old_form="NFD", new_form="NFC")),
+        (
+            [f"{NFC}/{NFD}", NFD],
+            [f"{NFC}/{NFC}", NFC],
+            LookAlikes(count=2, path=NFC, old_form="NFD", new_form="NFC"),
+        ),
+        (
+            [f"{NFC}/{NFD}"],
+            [f"{NFC}/{NFC}"],
+            LookAlikes(
+                count=1, path=f"{NFC}/{NFC}", old_form="neither NFC nor NFD", new_form="NFC"
+            ),
+        ),
+        ([NFC, NFD], [NFC], None),
+        ([NFC], ["cafe"], None),
+        (["a"], ["b"], None),
+    ],
+    ids=["to NFD", "to NFC", "two", "mixed", "one of both", "another name", "ASCII"],
+)
+def test_names_that_differ_in_their_unicode_form_alone_are_told(
+    old: Sequence[str], new: Sequence[str], expected: LookAlikes | None
+) -> None:
+    changes, paths = compared(
+        {name.encode(): FILE for name in old}, {name.encode(): FILE for name in new}
+    )
+
+    assert changes.look_alikes == expected
+    assert changes.notes == ([] if expected is None else [expected.note])
+    assert len(paths["removed"]) == len({*old} - {*new})
+
+
+def test_links_to_folders_may_look_alike_but_not_like_files() -> None:
+    link = Manifest(files={b"v1/a.js": FILE}, folder_links={NFC.encode(): b"v1"})
+    alike = Manifest(files={b"v1/a.js": FILE}, folder_links={NFD.encode(): b"v1"})
+    file = Manifest(files={b"v1/a.js": FILE, NFC.encode(): FILE})
+
+    changes, _ = compare(link, alike)
+    assert changes.look_alikes == LookAlikes(count=1, path=NFD, old_form="NFC", new_form="NFD")
+    changes, _ = compare(link, file)
+    assert changes.look_alikes is None
+
+
+def test_a_note_about_look_alikes_says_which_name_is_which() -> None:
+    changes, _ = compared({NFC.encode(): FILE}, {NFD.encode(): FILE})
+
+    (note,) = changes.notes
+    assert note.startswith("1 removed file is added again under a name that looks the same")
+    assert note.endswith(f"For example, this name was NFC and is now NFD: '{NFD}'.")
+
+
+def test_that_every_text_differs_is_not_explained_beside_a_warning() -> None:
+    changes, _ = compared(TWO, {b"a.html": digests(2, 2), b"b.html": digests(2, 2)})
+
+    assert changes.has_new_text_everywhere
+    assert len(changes.notes) == 1
+    assert not replace(changes, has_alarm=True).notes

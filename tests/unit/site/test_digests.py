@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from docs_platform_action.models import FileDigests
+from docs_platform_action.errors import InvalidBundle
+from docs_platform_action.models import FileDigests, Manifest
 from docs_platform_action.site import digests as module
 from docs_platform_action.site.digests import Digests
 from docs_platform_action.site.page import text_digest
@@ -105,7 +106,7 @@ def hard_link(name: bytes, target: bytes) -> bytes:
             [page(b"b.txt"), link(b"a.html", b"b.txt"), page(b"a.html")],
             {b"a.html": True, b"b.txt": False},
         ),
-        # a hard link is a copy, and a symbolic link to a folder is not listed
+        # a hard link is a copy, and a symbolic link has the content of its target
         (
             [page(b"b.html"), hard_link(b"a.txt", b"b.html")],
             {b"a.txt": False, b"b.html": True},
@@ -123,10 +124,47 @@ def hard_link(name: bytes, target: bytes) -> bytes:
 def test_links_and_repeated_names(entries: list[bytes], has_text: dict[bytes, bool]) -> None:
     found: dict[bytes, bool] = {}
 
-    def look(_folder: Path, digests: Mapping[bytes, FileDigests]) -> None:
-        for path, known in digests.items():
+    def look(_folder: Path, manifest: Manifest) -> None:
+        for path, known in manifest.files.items():
             found[path] = known.text is not None
 
     unpacked(tar_of(*entries), look)
 
     assert found == {**has_text, b"index.html": True}
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([page(b"d/a"), link(b"e", b"d")], {b"e": b"d"}),
+        ([page(b"d/a"), link(b"e.html", b"./d/")], {b"e.html": b"d"}),
+        # links to links, and through them
+        ([page(b"d/a/b"), link(b"f", b"e"), link(b"e", b"d")], {b"e": b"d", b"f": b"d"}),
+        ([page(b"d/a/b"), link(b"e", b"d"), link(b"f", b"e/a")], {b"e": b"d", b"f": b"d/a"}),
+        ([page(b"d/a"), page(b"v/a"), link(b"d/e", b"../v")], {b"d/e": b"v"}),
+        ([page(b"d -> e/a"), link(b"f", b"d -> e")], {b"f": b"d -> e"}),
+        # of two entries with one name, the last counts
+        ([page(b"d/a"), link(b"e", b"d"), page(b"e")], {}),
+        ([page(b"d/a"), link(b"e", b"d"), link(b"e", b"d/a")], {}),
+        ([page(b"d/a"), page(b"e"), link(b"e", b"d")], {b"e": b"d"}),
+        # only the path of a link to a folder is on a line with another one
+        ([link(b"a -> b", b"index.html")], {}),
+    ],
+)
+def test_a_link_to_a_folder_is_recorded_with_where_it_leads_in_the_end(
+    entries: list[bytes], expected: Mapping[bytes, bytes]
+) -> None:
+    found: list[Mapping[bytes, bytes]] = []
+
+    unpacked(tar_of(*entries), lambda _folder, manifest: found.append(manifest.folder_links))
+
+    assert found == [expected]
+
+
+@pytest.mark.parametrize("path", [b"a -> b", b"a ->"])
+def test_a_link_to_a_folder_that_no_manifest_can_hold_is_refused(path: bytes) -> None:
+    with pytest.raises(InvalidBundle) as caught:
+        unpacked(tar_of(page(b"folder/a"), link(path, b"folder")))
+
+    assert path.decode() in caught.value.details[0]
+    assert "manifest" in str(caught.value)

@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 
 from docs_platform_action.errors import InvalidBundle
-from docs_platform_action.models import FileDigests
-from docs_platform_action.site import manifest
+from docs_platform_action.models import FileDigests, Manifest
+from docs_platform_action.site import links, manifest
 from docs_platform_action.site.manifest import manifest_lines, read_manifest, site_sha256
 
 CONTENT: Final = bytes(range(32))
@@ -22,6 +22,10 @@ def line(path: bytes) -> bytes:
     return CONTENT.hex().encode() + b"  " + path + b"\n"
 
 
+def link(path: bytes, target: bytes = b"a") -> bytes:
+    return b"# link " + path + b" -> " + target + b"\n"
+
+
 FILES: Final = {
     b"index.html": PAGE,
     b"-": FILE,
@@ -32,9 +36,11 @@ FILES: Final = {
     "größe/a  b.txt ".encode(): FILE,
     b"# text": FILE,
 }
+FOLDER_LINKS: Final = {b"latest": b"a", b"k -": "größe -> b".encode(), b"a/up": b"b"}
+MANIFEST: Final = Manifest(files=FILES, folder_links=FOLDER_LINKS)
 LINES: Final = b"".join(
     [
-        b"# 8 files\n",
+        b"# 11 files\n",
         line(b"# text"),
         line(b"./-"),
         line(b".well-known/x"),
@@ -45,13 +51,25 @@ LINES: Final = b"".join(
         line(b"index.html"),
         TEXT_LINE,
         line(b"large.html"),
+        link(b"a/up", b"b"),
+        link(b"k -", "größe -> b".encode()),
+        link(b"latest"),
     ]
 )
 
 
 def test_the_lines_are_in_the_order_of_the_paths_and_are_read_back() -> None:
-    assert b"".join(manifest_lines(FILES)) == LINES
-    assert read_manifest(LINES) == FILES
+    assert b"".join(manifest_lines(MANIFEST)) == LINES
+    assert read_manifest(LINES) == MANIFEST
+
+
+def test_a_link_with_the_name_of_the_standard_input_has_no_other_name() -> None:
+    found = Manifest(files={b"a/b": FILE}, folder_links={b"-": b"a"})
+
+    lines = b"".join(manifest_lines(found))
+
+    assert lines == b"# 2 files\n" + line(b"a/b") + b"# link - -> a\n"
+    assert read_manifest(lines) == found
 
 
 def test_it_is_not_whole_wherever_it_is_cut_off() -> None:
@@ -83,6 +101,20 @@ def test_it_is_not_whole_wherever_it_is_cut_off() -> None:
         (b"# 1 files\n" + line(b"a") + TEXT_LINE, 3),
         (b"# 1 files\n" + line(b"a.html") + TEXT_LINE + TEXT_LINE, 4),
         (b"# 1 files\n" + line(b"a.html") + b"# a remark\n", 3),
+        (b"# 1 files\n" + link(b"a", b"b"), 2),
+        (b"# 1 files\n" + line(b"a") + link(b"b"), 4),  # the end
+        (b"# 2 files\n" + link(b"a", b"b") + line(b"b"), 2),
+        (b"# 3 files\n" + line(b"a") + link(b"b") + line(b"c"), 4),
+        (b"# 3 files\n" + line(b"a.html") + link(b"b") + TEXT_LINE, 4),
+        (b"# 3 files\n" + line(b"a") + link(b"b") + link(b"b"), 4),
+        (b"# 3 files\n" + line(b"a") + link(b"c") + link(b"b"), 4),
+        (b"# 2 files\n" + line(b"a") + link(b"b")[:-1], 3),
+        (b"# 2 files\n" + line(b"a") + link(b"b").replace(b"->", b"="), 3),
+        (b"# 2 files\n" + line(b"a") + link(b"b", b""), 3),  # the top of the site
+        (b"# 2 files\n" + line(b"a") + link(b""), 3),
+        (b"# 2 files\n" + line(b"a") + link(b"a", b"b"), 3),
+        (b"# 2 files\n" + line(b"a") + link(b"b", b" -> " + b"c" * 1024), 3),
+        (b"# 3 files\n" + line(b"a") + link(b"b/x", b"c") + link(b"c/x", b"b"), 3),
     ],
 )
 def test_what_no_run_writes_is_refused_with_the_number_of_the_line(
@@ -102,6 +134,19 @@ def test_what_no_run_writes_is_refused_with_the_number_of_the_line(
 def test_a_path_that_no_archive_unpacks_to_is_refused(path: bytes) -> None:
     with pytest.raises(ValueError, match=r"^line 2 "):
         read_manifest(b"# 1 files\n" + line(path))
+    for invalid in (link(path), link(b"b", path)):
+        if path != b"-":
+            with pytest.raises(ValueError, match=r"^line 3 "):
+                read_manifest(b"# 2 files\n" + line(b"a") + invalid)
+
+
+def test_links_that_lead_to_too_many_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = b"# 3 files\n" + line(b"a/x.html") + line(b"a/y.html") + link(b"b")
+    assert read_manifest(lines).folder_links == {b"b": b"a"}
+    monkeypatch.setattr(links, "MAX_REACHABLE", 3)
+
+    with pytest.raises(ValueError, match=r"^line 4 \('# link b -> a'\) is the first link"):
+        read_manifest(lines)
 
 
 @pytest.mark.parametrize(
@@ -122,10 +167,11 @@ def test_the_error_shows_the_line(lines: bytes, message: str) -> None:
         read_manifest(lines)
 
 
-def test_the_digest_of_a_site_is_that_of_the_lines_about_files() -> None:
-    lines = [b"# 1 files\n", b"00  a.html\n", b"# text 00\n", b"11  # b\n"]
+def test_the_digest_of_a_site_is_that_of_the_lines_about_files_and_links() -> None:
+    lines = [b"# 3 files\n", b"00  a.html\n", b"# text 00\n", b"11  # b\n", b"# link c -> d\n"]
 
-    assert site_sha256(lines) == hashlib.sha256(b"00  a.html\n11  # b\n").hexdigest()
+    expected = hashlib.sha256(b"00  a.html\n11  # b\n# link c -> d\n")
+    assert site_sha256(lines) == expected.hexdigest()
 
 
 def test_a_manifest_that_no_run_could_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,59 @@
+"""What a site has behind its symbolic links to folders."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..errors import InvalidBundle
+from ..models import FileDigests, Manifest
+from .page import is_page
+
+# the limits of a manifest, for what is listed and what is behind links together
+MAX_REACHABLE: Final = 250_000
+MAX_PATH_BYTES: Final = 128 * 1024**2
+
+
+def reachable_files(manifest: Manifest) -> Mapping[bytes, FileDigests]:
+    """Return the digests of the listed files, and of the pages behind links to folders, by path.
+
+    An upload that follows links publishes those pages, too, under the link's path.
+    Raises `InvalidBundle` if there are too many, as there are if links lead in a circle.
+    """
+    targets = manifest.folder_links
+    if not targets:
+        return manifest.files
+    found = dict(manifest.files)
+    names = sorted([*filter(is_page, manifest.files), *targets])
+    links = list(targets.items())
+    path_bytes = 0
+    for path, target in links:  # the loop appends the links that are behind this one
+        for name in _below(target, names):
+            reached = path + name.removeprefix(target)
+            if name in targets:
+                links.append((reached, targets[name]))
+            else:
+                found[reached] = manifest.files[name]
+            # in a circle without pages, only the paths grow
+            path_bytes += len(reached)
+            count = max(len(found), len(links))
+            if count > MAX_REACHABLE or path_bytes > MAX_PATH_BYTES:
+                raise _endless_links()
+    return found
+
+
+def _below(folder: bytes, sorted_paths: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the paths below a folder."""
+    start = bisect_left(sorted_paths, folder + b"/")
+    end = bisect_left(sorted_paths, folder + b"0", start)  # the byte after the slash
+    return sorted_paths[start:end]
+
+
+def _endless_links() -> InvalidBundle:
+    return InvalidBundle(
+        "the site's symbolic links lead to too many files",
+        details=(
+            f"With what is behind its links, the site has more than {MAX_REACHABLE:,} files.",
+        ),
+        cause="Links to folders lead to each other, so an upload that follows links would not end.",
+        remedy="Fix the links, or deliver the site without `manifest-path` and `compare-with`.",
+    )
