@@ -6,6 +6,7 @@ from typing import Final
 
 from ..errors import InvalidBundle
 from ..models import FileDigests, Manifest
+from ..text import format_bytes
 from .page import is_page
 
 # the limits of a manifest, for what is listed and what is behind links together
@@ -52,7 +53,8 @@ def _endless_links() -> InvalidBundle:
     return InvalidBundle(
         "the site's symbolic links lead to too many files",
         details=(
-            f"With what is behind its links, the site has more than {MAX_REACHABLE:,} files.",
+            f"With what is behind its links, it has more than {MAX_REACHABLE:,} files, "
+            f"or more than {format_bytes(MAX_PATH_BYTES)} of paths.",
         ),
         cause="Links to folders lead to each other, so an upload that follows links would not end.",
         remedy="Fix the links, or deliver the site without `manifest-path` and `compare-with`.",
