@@ -21,7 +21,8 @@ from typing import Final
 from bench.bundle import MIB, Delivery, by_action, folder_in_memory, packed, served
 from bench.common import options_of, table, write_section
 
-MAX_RATIO: Final = 1.15
+MAX_RATIO_SAME: Final = 1.4
+MAX_RATIO_CHANGED: Final = 1.9
 MAX_TAR_MIB: Final = 300
 MAX_ZIP_MIB: Final = 460
 FOLDERS: Final = 500  # of the site with the most files; they count as entries, too
@@ -74,9 +75,9 @@ def main() -> int:
                 f"{kind} | {sizes.files:,} | {sizes.mib} | {cost.same:.2f} | {cost.changed:.2f}"
                 f" | {cost.peak_mib:.1f}"
             )
-            if cost.same > MAX_RATIO:
+            if cost.same > MAX_RATIO_SAME:
                 missed.append(f"{kind}, same: {cost.same:.2f}")
-            if cost.changed > MAX_RATIO:
+            if cost.changed > MAX_RATIO_CHANGED:
                 missed.append(f"{kind}, changed: {cost.changed:.2f}")
             archive.unlink()
         count = len(list(names(sizes.most_files)))
@@ -102,7 +103,7 @@ def report(rounds: int, times: list[str], memory: list[str], missed: list[str]) 
         one, as with a new build ID in each, so its text is extracted. The figures are ratios of the
         median times to that without a manifest.
         """,
-        f"Goal: at most {MAX_RATIO}.",
+        f"Goals: at most {MAX_RATIO_SAME} and {MAX_RATIO_CHANGED}.",
         table("archive | files | unpacked MiB | same | all changed | peak MiB", times),
         f"""
         The peak memory with the most files that a manifest can have, all changed, with names full
