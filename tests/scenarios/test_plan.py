@@ -439,12 +439,12 @@ def test_the_warning_also_comes_if_too_many_pages_are_removed(action: Action) ->
 
 def test_the_text_of_a_page_starts_no_command_and_holds_no_key(action: Action) -> None:
     begin, end = ADMIN_KEY[:9], ADMIN_KEY[9:]  # the tag between them is no text
-    text = f"\n::error::stop\n##[error]x {begin}<b>{end}</b> and more"
+    text = f"\n::error::stop\n##[error]x {begin}<b>{end}</b>, and more"
 
     ended = publish_and_export(action, pages_with("Chapter N"), pages_with(text))
 
     (warning,) = ended.warnings  # `Ended` looks for the key
-    assert 'Their text begins with ": :error: :stop # #[error]x *** and more"' in warning
+    assert 'Their text begins with ": :error: :stop # #[error]x ***, and more"' in warning
     assert not ended.errors
 
 
