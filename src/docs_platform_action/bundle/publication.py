@@ -194,7 +194,7 @@ class Publication:
                 return file.read()
 
         with site.errors_explained():
-            alarms = [*find_alarms(self._published_files, manifest.files, tree.links, read)]
+            alarms = list(find_alarms(self._published_files, manifest.files, tree.links, read))
         for sentences in alarms:
             self._warn(*sentences)
         return bool(alarms)

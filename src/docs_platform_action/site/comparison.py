@@ -46,10 +46,12 @@ def _compared(manifest: Manifest) -> Mapping[bytes, FileDigests]:
     The path of such a link gets a slash at its end, so that it never counts as a page.
     """
     files = reachable_files(manifest)
-    links = {}
+    if not manifest.folder_links:
+        return files
+    compared = dict(files)
     for path, target in manifest.folder_links.items():
-        links[path + b"/"] = FileDigests(target, None)  # it changes if its target does
-    return {**files, **links} if links else files
+        compared[path + b"/"] = FileDigests(target, None)  # it changes if its target does
+    return compared
 
 
 def _by_kind(
