@@ -276,17 +276,6 @@ class TestPromisedPages:
         assert ended.end == (0, None)
         assert len(ended.warnings) == count
 
-    def test_with_min_pages_the_error_names_the_archive_inside(
-        self, action: Action, virtual: VirtualPlatform
-    ) -> None:
-        virtual.simulator.put_bundle(JOB, tar(ARCHIVE_INSIDE))
-
-        ended = action.run(virtual, **COLLECT, site_path="site", min_pages="1")
-
-        assert ended.end == (1, "too-few-pages")
-        assert "Its only file, 'export/site.tar.gz', looks like gzip data." in ended.error
-        assert ended.warnings == []
-
 
 class TestLink:
     """With less than a minute left, the link is renewed before it is written anywhere."""

@@ -396,32 +396,10 @@ def test_a_site_of_nothing_but_one_text_is_warned_of_and_not_explained_away(
         assert DATE_NOTE not in shown
 
 
-def test_a_first_publication_of_one_error_is_warned_of(action: Action) -> None:
-    site = Site(action, is_published=False)
-    bundle = build_archive(pages_with("Internal Server Error"), "tar")
-    site.platform.simulator.plan_export(DOMAIN, ExportPlan(bundle=bundle))
+def test_redirects_that_are_published_already_bring_no_warning(action: Action) -> None:
+    redirects = pages_with(REDIRECT)
 
-    ended = site.export(first_publication="true")
-
-    (warning,) = ended.warnings
-    assert "12 of 12 pages have the same text." in warning
-
-
-FEW: Final = {"a.html": b"a", "b.html": b"b", "c.html": b"c"}
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (pages_with(REDIRECT), {**pages_with(REDIRECT), "new.html": b"New"}),
-        (FEW, {**FEW, "a.html": b"x", "b.html": b"x"}),
-    ],
-    ids=["redirects", "two of three pages"],
-)
-def test_redirects_that_are_published_already_and_few_equal_pages_bring_no_warning(
-    action: Action, old: Mapping[str, bytes], new: Mapping[str, bytes]
-) -> None:
-    ended = publish_and_export(action, old, new, min_pages="3")
+    ended = publish_and_export(action, redirects, {**redirects, "new.html": b"New"})
 
     assert ended.exit_code == 0
     assert not ended.warnings

@@ -425,7 +425,7 @@ def test_a_warning_stays_if_the_site_is_then_held_back(tmp_path: Path) -> None:
     ],
     ids=["files", "links", "without digests"],
 )
-def test_files_that_read_the_same_are_warned_of_where_digests_are_taken(
+def test_files_with_the_same_text_bring_a_warning_only_if_digests_are_taken(
     tmp_path: Path, names: Mapping[str, str], files: list[str], links: list[str], warnings: int
 ) -> None:
     site = Site(
