@@ -153,10 +153,9 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True)
 class LookAlikes:
-    """Removed files that are added again under names that look the same.
+    """Removed files that are added again under names that differ only in their Unicode form.
 
-    The names differ in their Unicode form alone, of which `old_form` and `new_form` are those of
-    an example, the added path.
+    `path` is one of the added files, with the forms of its old and its new name.
     """
 
     count: int
@@ -171,9 +170,10 @@ class LookAlikes:
         if self.count == 1:
             fact = "1 removed file is added again under a name that looks the same"
         return (
-            f"{fact}, but in another Unicode form: what packs the export has probably changed. "
-            "Hosts keep the addresses apart: have it packed as before, or expect that links to "
-            "the old ones break. "
+            f"{fact}, but in another Unicode form. "
+            "The program that packs the export has probably changed. "
+            "For a host, the old and the new name are two addresses: "
+            "pack the export as before, or expect broken links to the old addresses. "
             f"For example, this name was {self.old_form} and is now {self.new_form}: '{self.path}'."
         )
 
@@ -188,7 +188,7 @@ class Changes:
     is_first: bool  # nothing is published yet
     pages_besides_404: int | None = None  # the reported number, if it leaves out `404.html` alone
     look_alikes: LookAlikes | None = None
-    has_alarm: bool = False  # a warning says what is odd about the texts
+    has_alarm: bool = False  # there is a warning about the texts
 
     ADDED: ClassVar[str] = "added"
     TEXT_CHANGED: ClassVar[str] = "textChanged"  # only of pages, which then are not in `changed`

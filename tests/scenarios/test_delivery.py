@@ -225,7 +225,7 @@ NO_SITES: Final = {
     "an archive inside": (ARCHIVE_INSIDE, "'export/site.tar.gz', looks like gzip data."),
     "a saved error": (Site(files={"error.xml": b"<?xml?><Error/>"}), "'error.xml', looks like XML"),
     "assets alone": (site_of(".js", 12), "no `.html` file (13 files in all)"),
-    "other endings": (site_of(".htm", 12), "another ending, such as `.htm`"),
+    "other endings": (site_of(".htm", 12), "another extension, such as `.htm`"),
     "fewer than half": (site_of(".html", 5), "5 `.html` files (6 files in all)"),
 }
 """Bundles of a job with 12 pages that are probably not its site, and what a warning says."""
@@ -275,17 +275,6 @@ class TestPromisedPages:
 
         assert ended.end == (0, None)
         assert len(ended.warnings) == count
-
-    def test_with_min_pages_the_error_names_the_archive_inside(
-        self, action: Action, virtual: VirtualPlatform
-    ) -> None:
-        virtual.simulator.put_bundle(JOB, tar(ARCHIVE_INSIDE))
-
-        ended = action.run(virtual, **COLLECT, site_path="site", min_pages="1")
-
-        assert ended.end == (1, "too-few-pages")
-        assert "Its only file, 'export/site.tar.gz', looks like gzip data." in ended.error
-        assert ended.warnings == []
 
 
 class TestLink:

@@ -81,7 +81,7 @@ def lacks_pages(counts: Counts) -> bool:
 
 
 def describe_lack(counts: Counts) -> list[str]:
-    """Return what a bundle lacks, what that may mean, and what to do, in lines."""
+    """Return the lines of a warning about a bundle that lacks pages."""
     pages = "no `.html` file"
     if counts.html_files:
         pages = pluralize(counts.html_files, "`.html` file")
@@ -91,11 +91,12 @@ def describe_lack(counts: Counts) -> list[str]:
     lines = [f"{fact}."]
     if counts.only_file:
         lines.append(counts.only_file)
-    step = "A step that deletes what is missing, such as `aws s3 sync --delete`"
+    upload = "An upload that deletes old files, such as `aws s3 sync --delete`"
+    extension = "its pages have another extension, such as `.htm`"
     return [
         *lines,
-        "This is probably not the whole site, or its pages have another ending, such as `.htm`.",
-        f"{step}, would delete the published pages that the bundle lacks.",
+        f"The bundle is probably not the whole site, or {extension}.",
+        f"{upload}, would delete the published pages that are not in the bundle.",
         "To fail before anything is published, set `min-pages`, which counts `.html` files.",
     ]
 

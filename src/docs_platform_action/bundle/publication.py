@@ -148,7 +148,7 @@ class Publication:
         self._end_download(stream)
 
     def _check_pages(self, site: Staged, tree: Tree) -> None:
-        """Hold the number of pages against what is asked for, or else what the API reported.
+        """Compare the number of pages with `min-pages` or, without it, with the API's number.
 
         Raises `TooFewPages`.
         """
@@ -168,7 +168,7 @@ class Publication:
             self._warn(*describe_lack(counts))
 
     def _check_changes(self, site: Staged, tree: Tree, digests: Digests | None) -> None:
-        """Warn of odd texts, and compare the site with the published one, if that is asked for.
+        """Warn about the texts, and compare the site with the published one, if there is one.
 
         The changes are written even if a guard then holds back the site: they show why.
         Raises `TooManyRemoved`, and `InvalidBundle` if the manifest cannot hold the site.
@@ -183,7 +183,7 @@ class Publication:
             changes = self._compare(self.settings.compare_with, manifest, has_alarm=has_alarm)
             check_removed(changes, self.settings.max_removed)
         else:
-            reachable_files(manifest)  # raises now what a later comparison would raise
+            reachable_files(manifest)  # refuses now what a later comparison would refuse
 
     def _warn_of_texts(self, site: Staged, tree: Tree, manifest: Manifest) -> bool:
         """Warn of pages that may be an error page or redirects. Return whether there are any."""
@@ -194,7 +194,7 @@ class Publication:
                 return file.read()
 
         with site.errors_explained():
-            alarms = [*find_alarms(self._published_files, manifest.files, tree.links, read)]
+            alarms = list(find_alarms(self._published_files, manifest.files, tree.links, read))
         for sentences in alarms:
             self._warn(*sentences)
         return bool(alarms)
@@ -231,11 +231,11 @@ class Publication:
         fact = "the site has no `index.html` at its top"
         condition = f"If `{folder}/` is not part of your site's addresses"
         inner = f"{target.name}/{folder}"
-        step = "A step that deletes what is no longer there, such as `aws s3 sync --delete`"
+        upload = "An upload that deletes old files, such as `aws s3 sync --delete`"
         self._warn(
             f"{fact}, but one in its only folder, `{folder}/`.",
             f"{condition}, publish `{inner}` in place of `{target.name}`.",
-            f"{step}, would otherwise delete the site.",
+            f"{upload}, would otherwise delete the site.",
         )
 
     def _warn(self, fact: str, *sentences: str) -> None:

@@ -60,7 +60,7 @@ def check_max_removed(
     if not without_pages or values.value(table.MAX_REMOVED) is None:
         return
     names = list_first(without_pages, MAX_JOINED_ERRORS)
-    fact = f"would guard nothing: no page (a file that ends in `.html`) is in {names}"
+    fact = f"would protect nothing: no pages (`.html` files) are listed in {names}"
     mistakes.add("max-removed", f"{fact}; remove `max-removed`, or {FETCH_AGAIN}")
 
 

@@ -134,7 +134,7 @@ class Reader:
         lists no page.
         """
         is_first = self._values.value(table.FIRST_PUBLICATION) or False
-        without_pages = []
+        without_pages: list[str] = []
 
         def load(path: str) -> Manifest:
             manifest = load_manifest(path, roots, is_first=is_first)
@@ -145,7 +145,7 @@ class Reader:
         published = self._use_path(table.COMPARE_WITH, sites, load)
         check_max_removed(self._values, without_pages, self._mistakes)
         # the input is for all sites: it is needed while one of them has no manifest
-        is_each_published = published is not None and all(one.files for one in published)
+        is_each_published = published is not None and all(manifest.files for manifest in published)
         if is_first and is_each_published:
             fact = "is `true`, but the manifest of `compare-with` exists"
             self._mistakes.add("first-publication", f"{fact}; remove `first-publication`")

@@ -49,7 +49,7 @@ def short_changes(changes: Changes) -> str:
 def describe_first_publications(jobs: Sequence[Job], name_of: Callable[[Job], str]) -> str:
     """Return which of several sites are new, in sentences. Empty if none is.
 
-    One of them may be published, but its manifest could not be fetched.
+    They are named because a published site whose manifest could not be fetched is among them.
     """
     names = [name_of(job) for job in jobs if job.is_first_publication]
     if not names:

@@ -143,7 +143,7 @@ class SitesSummary:
         yield _line_of(names)
         yield _line_of(rules)
         for job in self.jobs:
-            result = join_nonempty(", ", self._result(job), _warnings(job))
+            result = join_nonempty(", ", self._result(job), _warning_count(job))
             cells = [self._name_of(job), result]
             if has_pages:
                 cells.append(_page_count(job))
@@ -258,7 +258,7 @@ def _line_of(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def _warnings(job: Job) -> str:
+def _warning_count(job: Job) -> str:
     if not job.warnings:
         return ""
     return pluralize(len(job.warnings), "warning")

@@ -1,4 +1,4 @@
-"""What the texts of a new site's pages give away: an error page or redirects in place of a site."""
+"""Warnings about pages that may be an error page or redirects, judged by their texts."""
 
 import re
 from collections import Counter
@@ -9,15 +9,15 @@ from ..models import FileDigests
 from ..text import list_first, pluralize
 from .page import is_page, text_digest, text_of
 
-MIN_ALIKE: Final = 3  # pages, of which a site has at least half
-MAX_NAMED: Final = 5  # pages without their text
+MIN_ALIKE: Final = 3  # pages with the same text, or without text
+MAX_NAMED: Final = 5  # pages that would lose their text
 
 _NO_TEXT: Final = text_digest(b"")
-# It ends before white space, or before a letter of Chinese or Japanese, which have none: nothing
-# else may be cut, because only a whole secret is hidden later.
+# A cut inside a word could split a secret, and only whole secrets are hidden later. Chinese and
+# Japanese have no spaces between words, so a cut before any of their letters is allowed.
 _BEGINNING: Final = re.compile(r".{0,80}(?=[ \u3041-\u30ff\u4e00-\u9fff]|\Z)")
 _WHAT_THEY_MAY_BE: Final = (
-    "They may be an error page or redirects: look at them before the site goes live."
+    "They may be an error page or redirects: check them before the site goes live."
 )
 
 
@@ -32,7 +32,7 @@ def find_alarms(
     alike = _alike(published, files, pages)
     if alike:
         yield [
-            f"{len(alike):,} of {pluralize(len(pages), 'page')} read the same.",
+            f"{len(alike):,} of {pluralize(len(pages), 'page')} have the same text.",
             _describe_text(text_of(read(alike[0]))),
             _two_of(alike),
             _WHAT_THEY_MAY_BE,
@@ -54,14 +54,14 @@ def _alike(
     files: Mapping[bytes, FileDigests],
     pages: Sequence[bytes],
 ) -> Sequence[bytes]:
-    """Return the sorted paths of the pages that read the same, if they are many.
+    """Return the sorted paths of the pages with the same text, if they are many.
 
-    None are returned if nearly all of them are published with this text already.
+    Return none if nearly all of them are already published with this text.
     """
     counts = Counter(files[path].text for path in pages)
-    # not all are in the manifest, or shown
-    del counts[None], counts[_NO_TEXT]
-    for text, count in counts.most_common(2):  # no more groups can each have half of the pages
+    del counts[None]  # large pages, whose texts are unknown
+    del counts[_NO_TEXT]  # these have a warning of their own
+    for text, count in counts.most_common(2):  # at most two texts can each be on half of the pages
         if not _are_many(count, pages):
             break
         group = sorted(path for path in pages if files[path].text == text)
@@ -72,7 +72,7 @@ def _alike(
 
 
 def _are_many(count: int, pages: Sequence[bytes]) -> bool:
-    """Return whether so many of the pages can hardly be like each other by intent."""
+    """Return whether these are so many of the pages that it is probably a mistake."""
     return count >= MIN_ALIKE and 2 * count >= len(pages)
 
 

@@ -34,21 +34,24 @@ def compare(
     if look_alikes is not None:
         changes = replace(changes, look_alikes=look_alikes)
     if published.folder_links or new.folder_links:
+        # without the slashes, the order may be another one
         for paths in paths_by_kind.values():
             paths[:] = sorted(path.removesuffix(b"/") for path in paths)
     return changes, paths_by_kind
 
 
 def _compared(manifest: Manifest) -> Mapping[bytes, FileDigests]:
-    """Return what is compared: files, pages behind links, and each link to a folder by its target.
+    """Return what is compared: files, pages behind links to folders, and these links themselves.
 
-    A slash marks the path of such a link: it is not a page, whatever its name.
+    The path of such a link gets a slash at its end, so that it never counts as a page.
     """
     files = reachable_files(manifest)
-    links = {}
+    if not manifest.folder_links:
+        return files
+    compared = dict(files)
     for path, target in manifest.folder_links.items():
-        links[path + b"/"] = FileDigests(target, None)
-    return {**files, **links} if links else files
+        compared[path + b"/"] = FileDigests(target, None)  # it changes if its target does
+    return compared
 
 
 def _by_kind(
@@ -77,8 +80,8 @@ def _by_kind(
 
 
 def _find_look_alikes(removed: Iterable[bytes], added: Iterable[bytes]) -> LookAlikes | None:
-    """Return what is known of removed paths that are added in another Unicode form, if any."""
-    new_names: dict[str, str] = {}  # by what both look like
+    """Return the removed paths that are added again in another Unicode form, if there are any."""
+    new_names: dict[str, str] = {}  # by their NFC form
     for path in added:
         if not path.isascii():  # ASCII has one form
             name = path.decode()
@@ -101,7 +104,7 @@ def _find_look_alikes(removed: Iterable[bytes], added: Iterable[bytes]) -> LookA
 
 
 def _unicode_form(name: str) -> str:
-    """Return the form of a name that is not ASCII, for people."""
+    """Return the Unicode form of a name, as it is shown to people."""
     for form in _UNICODE_FORMS:
         if unicodedata.is_normalized(form, name):
             return form

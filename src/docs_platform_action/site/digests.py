@@ -69,11 +69,11 @@ class Digests:
             self.files[path] = FileDigests(found.content, None)
 
     def _add_folder_link(self, path: bytes, target: bytes) -> None:
-        # at the end of a path, the arrow's second space is the one before the target
+        # a path that ends in " ->" would form an arrow with the space that follows it
         if ARROW in path + b" ":
             raise InvalidBundle(
-                "the manifest cannot hold a symbolic link of the site",
-                details=(f"{quoted(path.decode())} leads to a folder.",),
+                "the manifest cannot list a symbolic link of the site",
+                details=(f"Symbolic link {quoted(path.decode())} leads to a folder.",),
                 cause="Its path contains ' -> ', which separates path and folder in a manifest.",
                 remedy=REMEDY_WITHOUT_MANIFEST,
             )

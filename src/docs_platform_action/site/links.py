@@ -9,7 +9,7 @@ from ..models import FileDigests, Manifest
 from ..text import format_bytes
 from .page import is_page
 
-# the limits of a manifest, for what is listed and what is behind links together
+# the limits of a manifest, here with the pages behind links
 MAX_REACHABLE: Final = 250_000
 MAX_PATH_BYTES: Final = 128 * 1024**2
 
@@ -34,7 +34,7 @@ def reachable_files(manifest: Manifest) -> Mapping[bytes, FileDigests]:
                 links.append((reached, targets[name]))
             else:
                 found[reached] = manifest.files[name]
-            # in a circle without pages, only the paths grow
+            # the paths get longer and longer in a circle without pages
             path_bytes += len(reached)
             count = max(len(found), len(links))
             if count > MAX_REACHABLE or path_bytes > MAX_PATH_BYTES:
@@ -50,12 +50,10 @@ def _below(folder: bytes, sorted_paths: Sequence[bytes]) -> Sequence[bytes]:
 
 
 def _endless_links() -> InvalidBundle:
+    limits = f"{MAX_REACHABLE:,} files, or more than {format_bytes(MAX_PATH_BYTES)} of paths"
     return InvalidBundle(
         "the site's symbolic links lead to too many files",
-        details=(
-            f"With what is behind its links, it has more than {MAX_REACHABLE:,} files, "
-            f"or more than {format_bytes(MAX_PATH_BYTES)} of paths.",
-        ),
-        cause="Links to folders lead to each other, so an upload that follows links would not end.",
+        details=(f"With the pages behind its links, the site has more than {limits}.",),
+        cause="Links probably lead in a circle, so an upload that follows links would never end.",
         remedy="Fix the links, or deliver the site without `manifest-path` and `compare-with`.",
     )

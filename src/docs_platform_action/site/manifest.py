@@ -18,7 +18,7 @@ from .page import is_page
 MAX_FILES: Final = 250_000
 MAX_BYTES: Final = 128 * 1024**2
 ARROW: Final = b" -> "  # between a link and its folder
-REMEDY_WITHOUT_MANIFEST: Final = "Deliver it without `manifest-path` and `compare-with`."
+REMEDY_WITHOUT_MANIFEST: Final = "Deliver the site without `manifest-path` and `compare-with`."
 
 _HEADER: Final = re.compile(rb"# ([1-9][0-9]{0,5}) files\n")
 _ENTRY: Final = re.compile(rb"([0-9a-f]{64})  (.{1,1024})\n(?:# text ([0-9a-f]{64})\n)?")

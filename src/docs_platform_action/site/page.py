@@ -29,38 +29,38 @@ _TAG: Final = rf"(?: {_CLOSING_TAG} | < [a-z!?] {_ATTRIBUTES} )"
 _PRE_TAG: Final = rf"(?= </?pre{_NAME_END} ) {_TAG}"
 
 
-def _elements(names: str, *, end_of_tag: str, inside: str) -> str:
-    """Return the pattern of elements without tags inside, up to their closing tags.
+def _elements(names: str, *, end_of_tag: str, quantifier: str) -> str:
+    """Return the pattern of elements that contain no tags, up to their closing tags.
 
-    `inside` counts what only looks like a tag in them.
+    `quantifier` says how often something inside may look like a tag.
     """
     patterns = []
     for name in names.split():
         opening_tag = rf"<{name}{_NAME_END} {_ATTRIBUTES} {end_of_tag}"
-        looks_like_tag = rf"(?: <(?! /{name}{_NAME_END} ) [^<]*+ ){inside}"
+        looks_like_tag = rf"(?: <(?! /{name}{_NAME_END} ) [^<]*+ ){quantifier}"
         patterns.append(rf"{opening_tag} [^<]*+ {looks_like_tag}")
     return "|".join(patterns)
 
 
 def _hidden(end_of_tag: str = "") -> str:
-    return _elements("script style template noscript", end_of_tag=end_of_tag, inside="*+")
+    return _elements("script style template noscript", end_of_tag=end_of_tag, quantifier="*+")
 
 
-def _text_alone(end_of_tag: str = "") -> str:
-    """Return the pattern of elements with text that looks like tags. Others need no care."""
-    return _elements("title textarea", end_of_tag=end_of_tag, inside="++")
+def _raw_text(end_of_tag: str = "") -> str:
+    """Return the pattern of `title` and `textarea` elements, if their text looks like tags."""
+    return _elements("title textarea", end_of_tag=end_of_tag, quantifier="++")
 
 
 # Inside `svg` and `math`, any element may be self-closed (source: the HTML standard, "Foreign
-# elements"). That matters only for the elements above, which otherwise contain what follows.
-_NAMES: Final = "(?: script | style | template | noscript | title | textarea )"
-_SELF_CLOSED_TAG: Final = rf"<{_NAMES}{_NAME_END} {_ATTRIBUTES} {_SELF_CLOSED}"
+# elements"). That matters only for these elements, which otherwise contain what follows.
+_RAW_NAMES: Final = "(?: script | style | template | noscript | title | textarea )"
+_SELF_CLOSED_TAG: Final = rf"<{_RAW_NAMES}{_NAME_END} {_ATTRIBUTES} {_SELF_CLOSED}"
 _FOREIGN_NAME: Final = rf"(?: svg | math ){_NAME_END}"
 _FOREIGN_TAG: Final = rf"<{_FOREIGN_NAME} {_ATTRIBUTES} {_NOT_SELF_CLOSED}"
 _IN_FOREIGN: Final = rf"""
     (?: {_TEXT}
       | {_hidden(_NOT_SELF_CLOSED)}
-      | {_text_alone(_NOT_SELF_CLOSED)}
+      | {_raw_text(_NOT_SELF_CLOSED)}
       | (?! {_SELF_CLOSED_TAG} | {_FOREIGN_TAG} | </{_FOREIGN_NAME} ) {_TAG}
     )*+
 """
@@ -83,9 +83,9 @@ def _pieces(hidden: str, *kept: str) -> re.Pattern[bytes]:
     return _compiled(rf"(?: {skipped} )*+ ( {'|'.join([_TEXT, *kept])} )?+")
 
 
-_PIECES: Final = _pieces(_hidden(), _PRE_TAG, _text_alone(), _FOREIGN)
+_PIECES: Final = _pieces(_hidden(), _PRE_TAG, _raw_text(), _FOREIGN)
 _PIECES_OF_FOREIGN: Final = _pieces(
-    _hidden(_NOT_SELF_CLOSED), _PRE_TAG, _text_alone(_NOT_SELF_CLOSED)
+    _hidden(_NOT_SELF_CLOSED), _PRE_TAG, _raw_text(_NOT_SELF_CLOSED)
 )
 _FOREIGN_START: Final = _compiled(rf"<{_FOREIGN_NAME}")
 _KEPT_TAG: Final = _compiled(rf"(?= <(/?pre|title|textarea){_NAME_END} ) {_TAG}")
@@ -154,7 +154,7 @@ def _joined(pieces: Sequence[bytes]) -> bytes:
 
 
 def _with_pieces_of_foreign(pieces: Sequence[bytes]) -> Sequence[bytes]:
-    """Return pieces with the pieces of `svg` and `math` elements in the place of these."""
+    """Return pieces, with each `svg` and `math` element replaced by its own pieces."""
     found: list[bytes] = []
     for piece in pieces:
         if _FOREIGN_START.match(piece):

@@ -425,7 +425,7 @@ def test_a_warning_stays_if_the_site_is_then_held_back(tmp_path: Path) -> None:
     ],
     ids=["files", "links", "without digests"],
 )
-def test_files_that_read_the_same_are_warned_of_where_digests_are_taken(
+def test_files_with_the_same_text_bring_a_warning_only_if_digests_are_taken(
     tmp_path: Path, names: Mapping[str, str], files: list[str], links: list[str], warnings: int
 ) -> None:
     site = Site(
@@ -439,7 +439,7 @@ def test_files_that_read_the_same_are_warned_of_where_digests_are_taken(
     shown = [lines for (lines,) in found.events.of("warning")]
     assert len(shown) == warnings
     for lines in shown:
-        assert lines[0] == f"{found.job.title}: 3 of 3 pages read the same."
+        assert lines[0] == f"{found.job.title}: 3 of 3 pages have the same text."
         assert lines[1] == 'Their text begins with "Not found".'
 
 

@@ -22,6 +22,10 @@ from docs_platform_action.models import Changes, LookAlikes, Manifest, MaxRemove
 from tests.keys import ADMIN_KEY
 
 NONE_REMOVED: Final = MaxRemoved(amount=0, is_percentage=False)
+ONLY_FILE: Final = "Its only file, 'site.tar.gz', looks like gzip data."
+REPORTED: Final = (
+    "The API reported 1,204 pages, so the bundle may be incomplete, or another site's."
+)
 
 
 def removal(*removed: str, published: int) -> Changes:
@@ -90,12 +94,6 @@ def test_pages_or_a_comparison_guard_what_is_published(
 def test_fewer_pages_than_asked_for_are_refused(html_files: int, fails: bool) -> None:
     with pytest.raises(TooFewPages) if fails else nullcontext():
         check_unpacked_pages(Counts(files=99, html_files=html_files), min_pages=10)
-
-
-ONLY_FILE: Final = "Its only file, 'site.tar.gz', looks like gzip data."
-REPORTED: Final = (
-    "The API reported 1,204 pages, so the bundle may be incomplete, or another site's."
-)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the only file of a bundle looks like, which is no site."""
+"""What the only file of a bundle looks like."""
 
 import gzip
 from pathlib import Path
@@ -32,13 +32,13 @@ def test_known_data_is_named_with_its_file(
 
 
 @pytest.mark.parametrize("content", [b"", b"plain text"])
-def test_of_unknown_data_nothing_is_said(tmp_path: Path, content: bytes) -> None:
+def test_unknown_data_is_not_described(tmp_path: Path, content: bytes) -> None:
     tmp_path.joinpath("a").write_bytes(content)
 
     assert describe_only_file(tmp_path) == ""
 
 
-def test_a_link_is_no_file(tmp_path: Path) -> None:
+def test_a_link_is_not_the_only_file(tmp_path: Path) -> None:
     tmp_path.joinpath("z.json").write_bytes(b"{}")
     tmp_path.joinpath("a").symlink_to("z.json")
 

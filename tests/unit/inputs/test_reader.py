@@ -677,7 +677,7 @@ class TestRefused:
 
         (text,) = errors_of(reader_of({**given, "max-removed": "5%"}))
 
-        guarded = "`max-removed`: would guard nothing: no page (a file that ends in `.html`) is in"
+        guarded = "`max-removed`: would protect nothing: no pages (`.html` files) are listed in"
         assert f"{guarded} {named}remove `max-removed`, or fetch " in text
         assert reader_of(given).read(roots=[Path.cwd()]).published is not None
 

@@ -1,4 +1,4 @@
-"""Pages that read the same as many others, or have lost their text, bring warnings."""
+"""Pages with the same text as many others, or have lost their text, bring warnings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ from docs_platform_action.site.alarms import find_alarms
 from docs_platform_action.site.page import text_digest
 
 ERROR: Final = b"<h1>Internal Server Error</h1>"
-MAY_BE: Final = "They may be an error page or redirects: look at them before the site goes live."
+MAY_BE: Final = "They may be an error page or redirects: check them before the site goes live."
 FIVE_NAMED: Final = "'page-0.html', 'page-1.html', 'page-2.html', 'page-3.html', 'page-4.html'"
 LARGE: Final = None  # its text is unknown
 
@@ -54,23 +54,27 @@ def different(count: int, name: str = "other") -> dict[str, bytes | None]:
 @pytest.mark.parametrize(
     ("old", "new", "facts"),
     [
-        ({}, alike(3), ["3 of 3 pages read the same."]),
+        ({}, alike(3), ["3 of 3 pages have the same text."]),
         ({}, alike(2), []),
         ({}, {**alike(2), **different(1)}, []),
-        ({}, {**alike(3), **different(3)}, ["3 of 6 pages read the same."]),
+        ({}, {**alike(3), **different(3)}, ["3 of 6 pages have the same text."]),
         ({}, {**alike(3), **different(4)}, []),
         ({}, different(40), []),
-        (different(40, "page"), {**alike(40), "b.html": b"b"}, ["40 of 41 pages read the same."]),
+        (
+            different(40, "page"),
+            {**alike(40), "b.html": b"b"},
+            ["40 of 41 pages have the same text."],
+        ),
         (alike(40), alike(40), []),
         (alike(38), alike(40), []),
-        (alike(37), alike(40), ["40 of 40 pages read the same."]),
-        (alike(40), alike(40, b"<p>Other"), ["40 of 40 pages read the same."]),
-        (alike(40, LARGE), alike(40), ["40 of 40 pages read the same."]),
+        (alike(37), alike(40), ["40 of 40 pages have the same text."]),
+        (alike(40), alike(40, b"<p>Other"), ["40 of 40 pages have the same text."]),
+        (alike(40, LARGE), alike(40), ["40 of 40 pages have the same text."]),
         ({}, alike(40, LARGE), []),
         (
             alike(3, b"a", "old"),
             {**alike(3, b"a", "old"), **alike(3, b"b", "new")},
-            ["3 of 6 pages read the same."],
+            ["3 of 6 pages have the same text."],
         ),
         ({}, {f"{number}.js": b"" for number in range(9)}, []),
     ],
@@ -92,7 +96,7 @@ def different(count: int, name: str = "other") -> dict[str, bytes | None]:
         "no pages",
     ],
 )
-def test_many_pages_that_read_the_same_are_warned_of_unless_they_are_published(
+def test_many_pages_with_the_same_text_bring_a_warning_unless_they_are_published(
     old: Mapping[str, bytes | None], new: Mapping[str, bytes | None], facts: list[str]
 ) -> None:
     assert [fact for fact, *_ in alarms(old, new)] == facts
@@ -102,7 +106,7 @@ def test_the_beginning_of_the_text_and_two_of_the_pages_are_shown() -> None:
     (warning,) = alarms({}, alike(3))
 
     assert warning == [
-        "3 of 3 pages read the same.",
+        "3 of 3 pages have the same text.",
         'Their text begins with "Internal Server Error".',
         "Two of them are 'page-0.html' and 'page-1.html'.",
         MAY_BE,
@@ -187,7 +191,7 @@ def test_a_text_of_white_space_alone_is_called_so() -> None:
     ],
     ids=["new", "two", "fewer than half", "one was emptied", "seven were", "as published"],
 )
-def test_pages_without_a_text_are_warned_of_if_they_had_one_or_are_many(
+def test_pages_without_text_bring_a_warning_if_they_had_one_or_are_many(
     old: Mapping[str, bytes | None],
     new: Mapping[str, bytes | None],
     warnings: list[Sequence[str]],

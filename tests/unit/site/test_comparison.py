@@ -276,7 +276,6 @@ def test_all_changes_are_one_json_object(paths: Mapping[str, Sequence[bytes]]) -
     assert text == json.dumps(expected, indent=2) + "\n"
 
 
-FILE: Final = digests(1, 1)
 NFC: Final = "caf\u00e9"
 NFD: Final = "cafe\u0301"
 
@@ -304,11 +303,11 @@ NFD: Final = "cafe\u0301"
     ],
     ids=["to NFD", "to NFC", "two", "mixed", "one of both", "another name", "ASCII"],
 )
-def test_names_that_differ_in_their_unicode_form_alone_are_told(
+def test_names_that_differ_only_in_their_unicode_form_are_found(
     old: Sequence[str], new: Sequence[str], expected: LookAlikes | None
 ) -> None:
     changes, paths = compared(
-        {name.encode(): FILE for name in old}, {name.encode(): FILE for name in new}
+        {name.encode(): PAGE for name in old}, {name.encode(): PAGE for name in new}
     )
 
     assert changes.look_alikes == expected
@@ -317,9 +316,9 @@ def test_names_that_differ_in_their_unicode_form_alone_are_told(
 
 
 def test_links_to_folders_may_look_alike_but_not_like_files() -> None:
-    link = Manifest(files={b"v1/a.js": FILE}, folder_links={NFC.encode(): b"v1"})
-    alike = Manifest(files={b"v1/a.js": FILE}, folder_links={NFD.encode(): b"v1"})
-    file = Manifest(files={b"v1/a.js": FILE, NFC.encode(): FILE})
+    link = Manifest(files={b"v1/a.js": PAGE}, folder_links={NFC.encode(): b"v1"})
+    alike = Manifest(files={b"v1/a.js": PAGE}, folder_links={NFD.encode(): b"v1"})
+    file = Manifest(files={b"v1/a.js": PAGE, NFC.encode(): PAGE})
 
     changes, _ = compare(link, alike)
     assert changes.look_alikes == LookAlikes(count=1, path=NFD, old_form="NFC", new_form="NFD")
@@ -328,7 +327,7 @@ def test_links_to_folders_may_look_alike_but_not_like_files() -> None:
 
 
 def test_a_note_about_look_alikes_says_which_name_is_which() -> None:
-    changes, _ = compared({NFC.encode(): FILE}, {NFD.encode(): FILE})
+    changes, _ = compared({NFC.encode(): PAGE}, {NFD.encode(): PAGE})
 
     (note,) = changes.notes
     assert note.startswith("1 removed file is added again under a name that looks the same")

@@ -40,9 +40,7 @@ def manifest(files: Iterable[bytes], folder_links: Mapping[bytes, bytes]) -> Man
         ({b"x": b"w/z", b"w/z/y": b"v/b"}, [b"w/z/y/c.HTML", b"x/y/c.HTML"]),
         (
             {b"x": b"w", b"w/y": b"d", b"d/z": b"v/b"},
-            [
-                *(b"x/w.html", b"d/z/c.HTML", b"w/y/z/c.HTML", b"x/y/z/c.HTML"),
-            ],
+            [b"x/w.html", b"d/z/c.HTML", b"w/y/z/c.HTML", b"x/y/z/c.HTML"],
         ),
     ],
 )
