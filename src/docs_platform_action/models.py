@@ -188,6 +188,7 @@ class Changes:
     is_first: bool  # nothing is published yet
     pages_besides_404: int | None = None  # the reported number, if it leaves out `404.html` alone
     look_alikes: LookAlikes | None = None
+    folder_links: str = ""  # what happens to links to folders, if anything
     has_alarm: bool = False  # there is a warning about the texts
 
     ADDED: ClassVar[str] = "added"
@@ -231,6 +232,8 @@ class Changes:
                 f"the {pluralize(self.pages_besides_404, 'page')} that the API reports, "
                 "and `404.html`."
             )
+        if self.folder_links:
+            notes.append(f"Links to folders: {self.folder_links}.")
         if self.look_alikes is not None:
             notes.append(self.look_alikes.note)
         if self.has_new_text_everywhere and not self.has_alarm:

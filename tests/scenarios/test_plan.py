@@ -378,8 +378,11 @@ REDIRECT: Final = '<meta http-equiv="refresh" content="0; url=/N">Moved'
 @pytest.mark.parametrize(
     ("text", "warned"),
     [
-        ("Error 500", '12 of 12 pages have the same text.\n  Their text begins with "Error 500".'),
-        (REDIRECT, '12 of 12 pages have the same text.\n  Their text begins with "Moved".'),
+        (
+            "Error 500",
+            '12 of 12 `.html` files have the same text.\n  Their text begins with "Error 500".',
+        ),
+        (REDIRECT, '12 of 12 `.html` files have the same text.\n  Their text begins with "Moved".'),
         ("", "12 published pages would lose all text.\n  Without text: 'page-0.html', "),
     ],
     ids=["an error", "redirects", "no text"],
@@ -412,7 +415,7 @@ def test_the_warning_also_comes_if_too_many_pages_are_removed(action: Action) ->
 
     assert ended.end == (1, "too-many-removed")
     (warning,) = ended.warnings
-    assert "6 of 6 pages have the same text." in warning
+    assert "6 of 6 `.html` files have the same text." in warning
 
 
 def test_the_text_of_a_page_starts_no_command_and_holds_no_key(action: Action) -> None:

@@ -82,6 +82,8 @@ def _list(changes: Changes, kind: str, markup: Markup) -> str:
     count = changes.pages[kind]
     listed = changes.listed[kind]
     title = f"{_name_of(kind).capitalize()}: {pluralize(count, 'page')}"
+    if kind == Changes.CHANGED:
+        title += " (text as before)"
     items = [f"- {markup.literal(path, max_length=_MAX_PATH_LENGTH)}" for path in listed]
     if count > len(listed):
         items.append(f"- and {count - len(listed):,} more; `changes-path` lists all")

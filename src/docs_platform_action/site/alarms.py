@@ -13,6 +13,11 @@ MIN_ALIKE: Final = 3  # pages with the same text, or without text
 MAX_NAMED: Final = 5  # pages that would lose their text
 
 _NO_TEXT: Final = text_digest(b"")
+_NO_BREAK_SPACE: Final = "\N{NO-BREAK SPACE}".encode()  # unlike other spaces, it is text
+# the usual tags that separate words; others, such as `<b>`, may be inside a word
+_SEPARATING_TAG: Final = re.compile(
+    rb"<(?=/?(?:h[1-6]|p|div|title|br|li|td|th|section|main|header|pre)\b)", re.IGNORECASE
+)
 # A cut inside a word could split a secret, and only whole secrets are hidden later. Chinese and
 # Japanese have no spaces between words, so a cut before any of their letters is allowed.
 _BEGINNING: Final = re.compile(r".{0,80}(?=[ \u3041-\u30ff\u4e00-\u9fff]|\Z)")
@@ -32,15 +37,15 @@ def find_alarms(
     alike = _alike(published, files, pages)
     if alike:
         yield [
-            f"{len(alike):,} of {pluralize(len(pages), 'page')} have the same text.",
-            _describe_text(text_of(read(alike[0]))),
+            f"{len(alike):,} of {pluralize(len(pages), '`.html` file')} have the same text.",
+            _describe_text(_spaced_text_of(read(alike[0]))),
             _two_of(alike),
             _WHAT_THEY_MAY_BE,
         ]
     empty = sorted(path for path in pages if files[path].text == _NO_TEXT)
     new = [path for path in empty if path not in published]
     if _are_many(len(new), pages):
-        fact = f"{len(new):,} of {pluralize(len(pages), 'page')} are new and have no text."
+        fact = f"{len(new):,} of {pluralize(len(pages), '`.html` file')} are new and have no text."
         yield [fact, _two_of(new), _WHAT_THEY_MAY_BE]
     emptied = [path for path in empty if path in published and published[path].text != _NO_TEXT]
     if emptied:
@@ -74,6 +79,11 @@ def _alike(
 def _are_many(count: int, pages: Sequence[bytes]) -> bool:
     """Return whether these are so many of the pages that it is probably a mistake."""
     return count >= MIN_ALIKE and 2 * count >= len(pages)
+
+
+def _spaced_text_of(page: bytes) -> bytes:
+    """Return the text of a page with spaces where headings and paragraphs begin and end."""
+    return text_of(_SEPARATING_TAG.sub(_NO_BREAK_SPACE + b"<", page))
 
 
 def _describe_text(text: bytes) -> str:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from ..models import Changes, FileDigests, LookAlikes, Manifest
+from ..text import list_first
 from .links import reachable_files
 from .page import is_page
 
 MAX_LISTED: Final = 50  # pages of a kind in the summary
+_MAX_NAMED_LINKS: Final = 5
 _NOT_FOUND_PAGE: Final = b"404.html"
 _UNICODE_FORMS: Final[Sequence[Literal["NFC", "NFD"]]] = ("NFC", "NFD")
 
@@ -33,6 +35,8 @@ def compare(
     look_alikes = _find_look_alikes(paths_by_kind[Changes.REMOVED], paths_by_kind[Changes.ADDED])
     if look_alikes is not None:
         changes = replace(changes, look_alikes=look_alikes)
+    folder_links = _describe_links(published.folder_links, new.folder_links)
+    changes = replace(changes, folder_links=folder_links)
     if published.folder_links or new.folder_links:
         # without the slashes, the order may be another one
         for paths in paths_by_kind.values():
@@ -77,6 +81,25 @@ def _by_kind(
         Changes.REMOVED: sorted(published.keys() - files.keys()),
     }
     return paths_by_kind, unchanged
+
+
+def _describe_links(published: Mapping[bytes, bytes], new: Mapping[bytes, bytes]) -> str:
+    """Return which links to folders are added, changed and removed. Empty if none is."""
+    found: list[str] = []
+    for path in sorted(published.keys() | new.keys()):
+        old_target = published.get(path)
+        new_target = new.get(path)
+        if old_target == new_target:
+            continue
+        name = f"'{path.decode()}'"
+        if new_target is None:
+            found.append(f"{name} is removed")
+        elif old_target is None:
+            found.append(f"{name} is added and leads to '{new_target.decode()}'")
+        else:
+            change = f"leads to '{new_target.decode()}' instead of '{old_target.decode()}'"
+            found.append(f"{name} now {change}")
+    return list_first(found, _MAX_NAMED_LINKS)
 
 
 def _find_look_alikes(removed: Iterable[bytes], added: Iterable[bytes]) -> LookAlikes | None:

@@ -439,7 +439,7 @@ def test_files_with_the_same_text_bring_a_warning_only_if_digests_are_taken(
     shown = [lines for (lines,) in found.events.of("warning")]
     assert len(shown) == warnings
     for lines in shown:
-        assert lines[0] == f"{found.job.title}: 3 of 3 pages have the same text."
+        assert lines[0] == f"{found.job.title}: 3 of 3 `.html` files have the same text."
         assert lines[1] == 'Their text begins with "Not found".'
 
 

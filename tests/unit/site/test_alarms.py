@@ -54,27 +54,27 @@ def different(count: int, name: str = "other") -> dict[str, bytes | None]:
 @pytest.mark.parametrize(
     ("old", "new", "facts"),
     [
-        ({}, alike(3), ["3 of 3 pages have the same text."]),
+        ({}, alike(3), ["3 of 3 `.html` files have the same text."]),
         ({}, alike(2), []),
         ({}, {**alike(2), **different(1)}, []),
-        ({}, {**alike(3), **different(3)}, ["3 of 6 pages have the same text."]),
+        ({}, {**alike(3), **different(3)}, ["3 of 6 `.html` files have the same text."]),
         ({}, {**alike(3), **different(4)}, []),
         ({}, different(40), []),
         (
             different(40, "page"),
             {**alike(40), "b.html": b"b"},
-            ["40 of 41 pages have the same text."],
+            ["40 of 41 `.html` files have the same text."],
         ),
         (alike(40), alike(40), []),
         (alike(38), alike(40), []),
-        (alike(37), alike(40), ["40 of 40 pages have the same text."]),
-        (alike(40), alike(40, b"<p>Other"), ["40 of 40 pages have the same text."]),
-        (alike(40, LARGE), alike(40), ["40 of 40 pages have the same text."]),
+        (alike(37), alike(40), ["40 of 40 `.html` files have the same text."]),
+        (alike(40), alike(40, b"<p>Other"), ["40 of 40 `.html` files have the same text."]),
+        (alike(40, LARGE), alike(40), ["40 of 40 `.html` files have the same text."]),
         ({}, alike(40, LARGE), []),
         (
             alike(3, b"a", "old"),
             {**alike(3, b"a", "old"), **alike(3, b"b", "new")},
-            ["3 of 6 pages have the same text."],
+            ["3 of 6 `.html` files have the same text."],
         ),
         ({}, {f"{number}.js": b"" for number in range(9)}, []),
     ],
@@ -106,11 +106,17 @@ def test_the_beginning_of_the_text_and_two_of_the_pages_are_shown() -> None:
     (warning,) = alarms({}, alike(3))
 
     assert warning == [
-        "3 of 3 pages have the same text.",
+        "3 of 3 `.html` files have the same text.",
         'Their text begins with "Internal Server Error".',
         "Two of them are 'page-0.html' and 'page-1.html'.",
         MAY_BE,
     ]
+
+
+def test_headings_and_paragraphs_are_shown_as_words() -> None:
+    (warning,) = alarms({}, alike(3, b"<title>Error</title><H1>50<b>2</b></H1><pre>Bad  gateway"))
+
+    assert warning[1] == 'Their text begins with "Error 502 Bad gateway".'
 
 
 def test_pages_behind_links_do_not_count() -> None:
@@ -163,7 +169,7 @@ def test_a_text_of_white_space_alone_is_called_so() -> None:
             alike(3, b""),
             [
                 [
-                    "3 of 3 pages are new and have no text.",
+                    "3 of 3 `.html` files are new and have no text.",
                     "Two of them are 'page-0.html' and 'page-1.html'.",
                     MAY_BE,
                 ]

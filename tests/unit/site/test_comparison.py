@@ -192,6 +192,35 @@ def test_links_to_folders_are_files_and_the_pages_behind_them_are_pages(
     assert sum(changes.files.values()) == len(links) + 1
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "note"),
+    [
+        ({}, {}, []),
+        ({b"a": b"v1"}, {b"a": b"v1"}, []),
+        ({b"a": b"v1"}, {b"a": b"v2"}, ["'a' now leads to 'v2' instead of 'v1'"]),
+        (
+            {b"a": b"v1", b"b": b"v1"},
+            {b"b": b"v1", b"c": b"v2"},
+            ["'a' is removed, 'c' is added and leads to 'v2'"],
+        ),
+        (
+            {b"%d" % number: b"v" for number in range(7)},
+            {},
+            [f"{', '.join([f'{number!r} is removed' for number in '01234'])} and 2 more"],
+        ),
+    ],
+    ids=["none", "the same", "another target", "another name", "many"],
+)
+def test_links_to_folders_that_change_are_named(
+    old: Mapping[bytes, bytes], new: Mapping[bytes, bytes], note: list[str]
+) -> None:
+    changes, _ = compare(
+        Manifest(files=VERSIONS, folder_links=old), Manifest(files=VERSIONS, folder_links=new)
+    )
+
+    assert [*changes.notes] == [f"Links to folders: {text}." for text in note]
+
+
 def test_a_page_that_becomes_a_link_is_removed() -> None:
     old = Manifest(files={b"a/b.css": PAGE, b"x.html": PAGE})
     new = Manifest(files={b"a/b.css": PAGE}, folder_links={b"x.html": b"a"})
