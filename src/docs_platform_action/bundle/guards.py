@@ -91,11 +91,13 @@ def describe_lack(counts: Counts) -> list[str]:
     lines = [f"{fact}."]
     if counts.only_file:
         lines.append(counts.only_file)
+    meaning = "The bundle is probably not the whole site"
+    if not counts.html_files:
+        meaning += ", or its pages have another extension, such as `.htm`"
     upload = "An upload that deletes old files, such as `aws s3 sync --delete`"
-    extension = "its pages have another extension, such as `.htm`"
     return [
         *lines,
-        f"The bundle is probably not the whole site, or {extension}.",
+        f"{meaning}.",
         f"{upload}, would delete the published pages that are not in the bundle.",
         "To fail before anything is published, set `min-pages`, which counts `.html` files.",
     ]

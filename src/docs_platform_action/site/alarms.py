@@ -22,7 +22,7 @@ _SEPARATING_TAG: Final = re.compile(
 # Japanese have no spaces between words, so a cut before any of their letters is allowed.
 _BEGINNING: Final = re.compile(r".{0,80}(?=[ \u3041-\u30ff\u4e00-\u9fff]|\Z)")
 _WHAT_THEY_MAY_BE: Final = (
-    "They may be an error page or redirects: check them before the site goes live."
+    "Such a page may be an error page or a redirect: check it before the site goes live."
 )
 
 
@@ -45,7 +45,8 @@ def find_alarms(
     empty = sorted(path for path in pages if files[path].text == _NO_TEXT)
     new = [path for path in empty if path not in published]
     if _are_many(len(new), pages):
-        fact = f"{len(new):,} of {pluralize(len(pages), '`.html` file')} are new and have no text."
+        without_text = "are new and have no text" if published else "have no text"
+        fact = f"{len(new):,} of {pluralize(len(pages), '`.html` file')} {without_text}."
         yield [fact, _two_of(new), _WHAT_THEY_MAY_BE]
     emptied = [path for path in empty if path in published and published[path].text != _NO_TEXT]
     if emptied:

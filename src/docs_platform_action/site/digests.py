@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import InvalidBundle
 from ..models import FileDigests, Manifest
-from ..text import quoted
 from .manifest import ARROW, REMEDY_WITHOUT_MANIFEST
 from .page import MAX_PAGE_BYTES, is_page, text_digest
 
@@ -71,9 +70,10 @@ class Digests:
     def _add_folder_link(self, path: bytes, target: bytes) -> None:
         # a path that ends in " ->" would form an arrow with the space that follows it
         if ARROW in path + b" ":
+            name = path.decode()  # whole, so that a key in it is hidden
             raise InvalidBundle(
                 "the manifest cannot list a symbolic link of the site",
-                details=(f"Symbolic link {quoted(path.decode())} leads to a folder.",),
+                details=(f"Symbolic link '{name}' leads to a folder.",),
                 cause="Its path contains ' -> ', which separates path and folder in a manifest.",
                 remedy=REMEDY_WITHOUT_MANIFEST,
             )

@@ -52,8 +52,8 @@ def _below(folder: bytes, sorted_paths: Sequence[bytes]) -> Sequence[bytes]:
 def _endless_links() -> InvalidBundle:
     limits = f"{MAX_REACHABLE:,} files, or more than {format_bytes(MAX_PATH_BYTES)} of paths"
     return InvalidBundle(
-        "the site's symbolic links lead to too many files",
+        "the site's symbolic links lead to too many files for its manifest",
         details=(f"With the pages behind its links, the site has more than {limits}.",),
-        cause="Links probably lead in a circle, so an upload that follows links would never end.",
+        cause="Links to folders lead to very many pages, or in a circle, which has no end.",
         remedy="Fix the links, or deliver the site without `manifest-path` and `compare-with`.",
     )

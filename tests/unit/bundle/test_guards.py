@@ -156,7 +156,8 @@ def test_a_lack_is_described_by_its_numbers_and_what_to_do(counts: Counts, fact:
     title, *others = describe_lack(counts)
 
     assert title == fact
-    for part in ("`.htm`", "delete", "`min-pages`"):
+    assert ("`.htm`" in "".join(others)) == (counts.html_files == 0)
+    for part in ("delete", "`min-pages`"):
         assert part in "".join(others)
 
 

@@ -10,7 +10,9 @@ from docs_platform_action.site.alarms import find_alarms
 from docs_platform_action.site.page import text_digest
 
 ERROR: Final = b"<h1>Internal Server Error</h1>"
-MAY_BE: Final = "They may be an error page or redirects: check them before the site goes live."
+MAY_BE: Final = (
+    "Such a page may be an error page or a redirect: check it before the site goes live."
+)
 FIVE_NAMED: Final = "'page-0.html', 'page-1.html', 'page-2.html', 'page-3.html', 'page-4.html'"
 LARGE: Final = None  # its text is unknown
 
@@ -169,7 +171,18 @@ def test_a_text_of_white_space_alone_is_called_so() -> None:
             alike(3, b""),
             [
                 [
-                    "3 of 3 `.html` files are new and have no text.",
+                    "3 of 3 `.html` files have no text.",
+                    "Two of them are 'page-0.html' and 'page-1.html'.",
+                    MAY_BE,
+                ]
+            ],
+        ),
+        (
+            different(1),
+            {**alike(3, b""), **different(1)},
+            [
+                [
+                    "3 of 4 `.html` files are new and have no text.",
                     "Two of them are 'page-0.html' and 'page-1.html'.",
                     MAY_BE,
                 ]
@@ -195,7 +208,15 @@ def test_a_text_of_white_space_alone_is_called_so() -> None:
         ),
         (alike(9, b""), alike(9, b"<br>"), []),
     ],
-    ids=["new", "two", "fewer than half", "one was emptied", "seven were", "as published"],
+    ids=[
+        "nothing to compare with",
+        "new",
+        "two",
+        "fewer than half",
+        "one was emptied",
+        "seven were",
+        "as published",
+    ],
 )
 def test_pages_without_text_bring_a_warning_if_they_had_one_or_are_many(
     old: Mapping[str, bytes | None],
