@@ -60,7 +60,7 @@ def tags(draw: st.DrawFn) -> bytes:
 PAGES: Final = st.lists(st.one_of(PARTS, tags()), max_size=40).map(b"".join)
 
 
-@fuzz(500, page=PAGES)
+@fuzz(1_500, page=PAGES)
 def test_the_text_of_a_page_is_what_the_rule_says(page: bytes) -> None:
     assert text_of(page) == simplest_text_of(page)
 

@@ -22,6 +22,8 @@ from docs_platform_action.site.page import text_digest, text_of
             b"ace",
         ),
         (b"a <<!-- b -->/> c", b"a </> c"),
+        (b"a <", b"a <"),
+        (b"a << b", b"a << b"),
         (b"a<scripts>b</scripts><style-guide>c</style-guide>", b"abc"),
         (b"a<script>b</scripty></script>c", b"ac"),
         (b"a<script>no end", b"a"),
