@@ -446,3 +446,30 @@ def test_names_in_another_unicode_form_are_explained_where_they_count_as_removed
     for text in (ended.error, ended.log):
         assert note in text
     assert ended.summary.count(note.replace("*", "\\*")) == 2  # the error and the changes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        (
+            b"<p>One and two</p><pre>a:\n  b</pre>",
+            b"<div>\n  <p>\n    One\n    and two\n  </p>\n  <pre>a:\n  b</pre>\n</div>\n",
+            "changed",
+        ),
+        (b"<pre>a:\n  b</pre>", b"<pre>a:\nb</pre>", "textChanged"),
+        (b"<p>a &amp; b</p>", b"<p>a &#38; b</p>", "changed"),
+        (
+            b"<title>The <script> element</title><p>One</p>",
+            b"<title>The <script> element</title><p>Two</p>",
+            "textChanged",
+        ),
+        (b"<svg><style/></svg><p>One</p>", b"<svg><style/></svg><p>Two</p>", "textChanged"),
+    ],
+    ids=["indented", "a sample of YAML", "a reference", "a title with a tag", "in a drawing"],
+)
+def test_a_page_counts_as_changed_in_its_text_only_where_a_reader_sees_it(
+    action: Action, old: bytes, new: bytes, kind: str
+) -> None:
+    ended = publish_and_export(action, {"index.html": old}, {"index.html": new})
+
+    assert ended.result["changes"]["pages"] == {**NONE, kind: 1}
