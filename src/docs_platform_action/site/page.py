@@ -181,7 +181,9 @@ def _shown(texts: Sequence[bytes], *, is_exact: bool) -> bytes:
 
 def _collapsed(texts: Sequence[bytes]) -> bytes:
     """Return texts between tags as one text, in which a run of white space is one space."""
-    text = b"".join([text.strip(_WHITE_SPACE) for text in texts]).translate(_TO_SPACES)
+    text = b"".join([text.strip(_WHITE_SPACE) for text in texts])
+    if b"\n" in text or b"\t" in text or b"\r" in text or b"\f" in text:
+        text = text.translate(_TO_SPACES)
     if text.rfind(b"  ") < 0:  # faster than `in`
         return text
     return _SPACES.sub(b" ", text)
