@@ -213,6 +213,18 @@ class Changes:
         return False
 
     @property
+    def published_pages(self) -> int:
+        """How many pages the published site has."""
+        return sum(self.pages.values()) - self.pages[self.ADDED]
+
+    @property
+    def removal(self) -> str:
+        """How many of the published pages are removed, in words."""
+        removed = self.pages[self.REMOVED]
+        published = pluralize(self.published_pages, "published page")
+        return f"{removed:,} of {published} would be removed"
+
+    @property
     def has_new_text_everywhere(self) -> bool:
         """Whether the text of each of several pages changed, and no page was added or removed."""
         with_new_text = self.pages[self.TEXT_CHANGED]
@@ -232,6 +244,8 @@ class Changes:
                 f"the {pluralize(self.pages_besides_404, 'page')} that the API reports, "
                 "and `404.html`."
             )
+        if self.pages[self.REMOVED]:
+            notes.append(f"{self.removal}.")
         if self.folder_links:
             notes.append(f"Links to folders: {self.folder_links}.")
         if self.look_alikes is not None:

@@ -108,8 +108,7 @@ def check_removed(changes: Changes, max_removed: MaxRemoved | None) -> None:
     if max_removed is None:
         return
     removed = changes.pages[Changes.REMOVED]
-    published = sum(changes.pages.values()) - changes.pages[Changes.ADDED]
-    allowed = max_removed.of(published)
+    allowed = max_removed.of(changes.published_pages)
     if removed <= allowed:
         return
 
@@ -124,8 +123,7 @@ def check_removed(changes: Changes, max_removed: MaxRemoved | None) -> None:
     if changes.look_alikes is not None:
         details.append(changes.look_alikes.note)
     details.append("Nothing was published.")
-    published_pages = pluralize(published, "published page")
     raise TooManyRemoved(
-        f"{removed:,} of {published_pages} would be removed, but {limit} allows {allowed:,}",
+        f"{changes.removal}, but {limit} allows {allowed:,}",
         details=tuple(details),
     )

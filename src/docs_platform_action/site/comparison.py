@@ -98,7 +98,7 @@ def _describe_links(published: Mapping[bytes, bytes], new: Mapping[bytes, bytes]
             found.append(f"{name} is added and leads to '{new_target.decode()}'")
         else:
             change = f"leads to '{new_target.decode()}' instead of '{old_target.decode()}'"
-            found.append(f"{name} now {change}")
+            found.append(f"{name} {change}")
     return list_first(found, _MAX_NAMED_LINKS)
 
 

@@ -129,7 +129,9 @@ def test_what_is_known_of_all_changes(
     changes, _ = compared(old, new)
 
     assert {name: getattr(changes, name) for name in known} == known
-    assert len(changes.notes) == changes.is_first + changes.has_new_text_everywhere
+    removes_pages = changes.pages["removed"] > 0
+    known_notes = changes.is_first + removes_pages + changes.has_new_text_everywhere
+    assert len(changes.notes) == known_notes
     assert [*describe(changes)][1:] == [*changes.notes]
 
 
@@ -197,7 +199,7 @@ def test_links_to_folders_are_files_and_the_pages_behind_them_are_pages(
     [
         ({}, {}, []),
         ({b"a": b"v1"}, {b"a": b"v1"}, []),
-        ({b"a": b"v1"}, {b"a": b"v2"}, ["'a' now leads to 'v2' instead of 'v1'"]),
+        ({b"a": b"v1"}, {b"a": b"v2"}, ["'a' leads to 'v2' instead of 'v1'"]),
         (
             {b"a": b"v1", b"b": b"v1"},
             {b"b": b"v1", b"c": b"v2"},
@@ -218,7 +220,8 @@ def test_links_to_folders_that_change_are_named(
         Manifest(files=VERSIONS, folder_links=old), Manifest(files=VERSIONS, folder_links=new)
     )
 
-    assert [*changes.notes] == [f"Links to folders: {text}." for text in note]
+    notes = [text for text in changes.notes if text.startswith("Links")]
+    assert notes == [f"Links to folders: {text}." for text in note]
 
 
 def test_a_page_that_becomes_a_link_is_removed() -> None:
@@ -255,6 +258,12 @@ def test_a_reported_number_of_pages_without_the_404_page_is_explained(
     assert (changes.notes == [note]) == is_explained
 
 
+def test_the_share_of_the_published_pages_that_are_removed_is_named() -> None:
+    changes, _ = compare(Manifest(files=OLD), Manifest(files=NEW))
+
+    assert changes.notes == ["1 of 5 published pages would be removed."]
+
+
 def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
     files = {b"%04d.html" % number: digests(1, 1) for number in range(1000)}
 
@@ -289,7 +298,7 @@ def test_the_counts_of_pages_are_named_apart_from_those_of_files(
 ) -> None:
     changes, _ = compared(old, new)
 
-    assert list(describe(changes)) == [line]
+    assert next(describe(changes)) == line
     assert Changes.TEXT_CHANGED not in line
 
 
