@@ -32,13 +32,17 @@ _TAG: Final = rf"(?: {_CLOSING_TAG} | < [a-z!?] {_ATTRIBUTES} )"
 _PRE_TAG: Final = rf"(?= </?pre{_NAME_END} ) {_TAG}"
 
 
-def _elements(names: str, *, end_of_tag: str, quantifier: str) -> str:
+_HIDDEN_NAMES: Final = ("script", "style", "template", "noscript")
+_RAW_TEXT_NAMES: Final = ("title", "textarea")
+
+
+def _elements(names: Sequence[str], *, end_of_tag: str, quantifier: str) -> str:
     """Return the pattern of elements that contain no tags, up to their closing tags.
 
     `quantifier` says how often something inside may look like a tag.
     """
     patterns = []
-    for name in names.split():
+    for name in names:
         opening_tag = rf"<{name}{_NAME_END} {_ATTRIBUTES} {end_of_tag}"
         looks_like_tag = rf"(?: <(?! /{name}{_NAME_END} ) [^<]*+ ){quantifier}"
         patterns.append(rf"{opening_tag} [^<]*+ {looks_like_tag}")
@@ -46,18 +50,18 @@ def _elements(names: str, *, end_of_tag: str, quantifier: str) -> str:
 
 
 def _hidden(end_of_tag: str = "") -> str:
-    return _elements("script style template noscript", end_of_tag=end_of_tag, quantifier="*+")
+    return _elements(_HIDDEN_NAMES, end_of_tag=end_of_tag, quantifier="*+")
 
 
 def _raw_text(end_of_tag: str = "") -> str:
     """Return the pattern of `title` and `textarea` elements, if their text looks like tags."""
-    return _elements("title textarea", end_of_tag=end_of_tag, quantifier="++")
+    return _elements(_RAW_TEXT_NAMES, end_of_tag=end_of_tag, quantifier="++")
 
 
 # Inside `svg` and `math`, any element may be self-closed (source: the HTML standard, "Foreign
 # elements"). That matters only for these elements, which otherwise contain what follows.
-_RAW_NAMES: Final = "(?: script | style | template | noscript | title | textarea )"
-_SELF_CLOSED_TAG: Final = rf"<{_RAW_NAMES}{_NAME_END} {_ATTRIBUTES} {_SELF_CLOSED}"
+_NAMES: Final = "|".join([*_HIDDEN_NAMES, *_RAW_TEXT_NAMES])
+_SELF_CLOSED_TAG: Final = rf"<(?:{_NAMES}){_NAME_END} {_ATTRIBUTES} {_SELF_CLOSED}"
 _FOREIGN_NAME: Final = rf"(?: svg | math ){_NAME_END}"
 _FOREIGN_TAG: Final = rf"<{_FOREIGN_NAME} {_ATTRIBUTES} {_NOT_SELF_CLOSED}"
 _IN_FOREIGN: Final = rf"""
@@ -76,7 +80,7 @@ def _compiled(pattern: str) -> re.Pattern[bytes]:
 
 def _pieces(hidden: str, *kept: str) -> re.Pattern[bytes]:
     """Return the pattern of tags and hidden elements, then a piece, which is the only group."""
-    # The first two fit nearly all tags, and are fast.
+    # The first two are fast, and fit nearly all tags: all but those that begin like a special name.
     skipped = rf"""
         </(?! pre{_NAME_END} ) [^>]*+ >?+
       | <(?! pre | s[ctv] | t[ei] | math | noscript | !-- ) [a-z!?] {_ATTRIBUTES}
