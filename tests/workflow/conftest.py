@@ -50,6 +50,16 @@ UPLOAD = {
     "AWS_ROLE": "arn:aws:iam::123456789012:role/docs",
     "DOCS_BUCKET": BUCKET,
 }
+DEVELOPERS_DOMAIN = "developers.example.com:8443"
+DEVELOPERS_BUCKET = "developers-example-com"
+COPIED_FOR_DEVELOPERS = {
+    "the guides": "the developers",
+    "Guides": "Developers",
+    "docs.example.com": DEVELOPERS_DOMAIN,
+    BUCKET: DEVELOPERS_BUCKET,
+    "docs-guides": "docs-developers",
+}
+"""What differs between the workflows of two sites. The domain of the second one has a port."""
 Client = Any  # boto3 defines its clients at run time
 
 
@@ -76,6 +86,10 @@ def act(tmp_path_factory: pytest.TempPathFactory, examples_image: str) -> Act:
     workflows = {file.name: file.read_text("utf-8") for file in examples + own}
     workflows |= readme_workflows()
     workflows |= plan_workflows()
+    developers = workflows["call-plan-and-publish.yml"]
+    for old, new in COPIED_FOR_DEVELOPERS.items():
+        developers = developers.replace(old, new)
+    workflows["call-developers.yml"] = developers
 
     published = copy_action(folder / "published")
     poll_often(published / "action.yml")

@@ -6,15 +6,29 @@ Each run has a plan and a publication.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pytest
+from moto.s3.exceptions import AccessForbidden
+from moto.s3.models import S3Backend
 
 from admin_api_simulator import ExportPlan, Simulator
-from admin_api_simulator.site import SiteChange
+from admin_api_simulator.site import SiteChange, site_files
 from tests.workflow.act import DOMAIN, PROJECT, REPOSITORY, Act, WorkflowRun
-from tests.workflow.conftest import AWS, BUCKET, UPLOAD, Client, access, contents
+from tests.workflow.conftest import (
+    AWS,
+    BUCKET,
+    DEVELOPERS_BUCKET,
+    DEVELOPERS_DOMAIN,
+    PAGES,
+    UPLOAD,
+    Client,
+    access,
+    contents,
+)
 from tests.workflow.steps import run_step
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
@@ -22,24 +36,16 @@ pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the 
 PLAN: Final = "plan-and-publish.yml"
 BACK: Final = "publish-an-earlier-export.yml"
 CALL: Final = "call-plan-and-publish.yml"
+CALL_DEVELOPERS: Final = "call-developers.yml"
 VARIABLES: Final = {**UPLOAD, **PROJECT, "AWS_PLAN_ROLE": "arn:aws:iam::123456789012:role/plan"}
-RUN: Final = f"repos/{REPOSITORY}/actions/runs/1"
-OWN: Final = ".github/workflows/plan-and-publish.yml"
-WAITING: Final = [
-    {"id": 2, "path": OWN},
-    {"id": 0, "path": OWN},
-    {"id": -1, "path": ".github/workflows/other.yml"},
-]
-ANSWERS: Final = {
-    RUN: {"path": OWN},
-    f"repos/{REPOSITORY}/actions/runs?status=waiting": {"workflow_runs": WAITING},
-}
+RUNS: Final = f"repos/{REPOSITORY}/actions/runs"
+WAITING: Final = f"{RUNS}?status=waiting&per_page=100"
 
 
-def review(state: str, environment: str) -> dict[str, Any]:
+def review(state: str, *environments: str) -> dict[str, Any]:
     return {
         "state": state,
-        "environments": [{"name": environment}],
+        "environments": [{"name": environment} for environment in environments],
         "user": {"login": "reviewer"},
         "comment": "",
     }
@@ -49,6 +55,8 @@ NOBODY: Final[list[dict[str, Any]]] = []
 APPROVED: Final = [review("approved", "production")]
 NOT_THIS: Final = [review("approved", "staging"), review("rejected", "production")]
 FIRST: Final = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}}
+MANIFEST: Final = "publication/site.manifest"
+UNFINISHED: Final = "publication/unfinished"
 
 
 class Bucket:
@@ -60,29 +68,62 @@ class Bucket:
         self.storage = storage
 
     def run(
-        self, workflow: str = PLAN, *, approvals: object = APPROVED, between: str = "", **given: Any
+        self,
+        workflow: str = PLAN,
+        *,
+        approvals: object = APPROVED,
+        between: str = "",
+        distribution: str = "",
+        **given: Any,
     ) -> WorkflowRun:
+        answers = {f"{RUNS}/1/approvals": approvals, WAITING: {"workflow_runs": []}}
         environment = {
             **access(self.storage),
-            "GH_ANSWERS": json.dumps({**ANSWERS, f"{RUN}/approvals": approvals}),
+            "GH_ANSWERS": json.dumps(answers),
             "BETWEEN": between,
         }
+        variables = {**VARIABLES, "DOCS_DISTRIBUTION": distribution}
         return self.act.run(
-            workflow, self.platform, variables=VARIABLES, environment=environment, **given
+            workflow, self.platform, variables=variables, environment=environment, **given
         )
+
+    def go_back(self, sha256: str, **given: Any) -> WorkflowRun:
+        inputs = {"bundle-sha256": sha256}
+        return self.run(BACK, event="workflow_dispatch", inputs=inputs, **given)
 
     def change(self, **kinds: int) -> None:
         self.platform.plan_export(DOMAIN, ExportPlan(change=SiteChange(**kinds)))
 
-    def site(self) -> Mapping[str, bytes]:
+    def site(self, bucket: str = BUCKET) -> Mapping[str, bytes]:
         """Return the published files, without those of the next publication."""
-        files = contents(self.storage)
+        files = contents(self.storage, bucket)
         return {name: body for name, body in files.items() if not name.startswith("publication/")}
 
-    def kept(self) -> dict[str, str]:
+    def listed(self, bucket: str = BUCKET) -> dict[str, str]:
+        """Return the SHA-256 of each file that the manifest lists, by its path."""
+        listed = {}
+        for line in contents(self.storage, bucket)[MANIFEST].decode().splitlines():
+            if not line.startswith("#"):
+                digest, _, path = line.partition("  ")
+                listed[path] = digest
+        return listed
+
+    def assert_manifest_is_live(self, bucket: str = BUCKET) -> None:
+        """Assert that the next plan will compare with what is published now."""
+        live = {}
+        for path, body in self.site(bucket).items():
+            live[path] = hashlib.sha256(body).hexdigest()
+        assert self.listed(bucket) == live
+        assert UNFINISHED not in contents(self.storage, bucket)
+
+    def unfinished(self) -> str:
+        """Return the archive whose publication did not finish. Empty if there is none."""
+        return contents(self.storage).get(UNFINISHED, b"").decode()
+
+    def kept(self, bucket: str = BUCKET) -> dict[str, str]:
         """Return the SHA-256 of each kept archive, by its name."""
         kept = {}
-        for path, body in contents(self.storage).items():
+        for path, body in contents(self.storage, bucket).items():
             if path.startswith("publication/bundles/"):
                 name = path.rpartition("/")[2]
                 kept[name] = hashlib.sha256(body).hexdigest()
@@ -100,11 +141,11 @@ def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(buck
     assert first.succeeded, first.log
     assert f"mode: collect, project-id: {PROJECT['DOCS_PROJECT_ID']}" in first.log
     assert "Approved by reviewer" in first.log
-    assert first.printed("asked of gh:") == [f"run cancel 0 --repo {REPOSITORY}"], first.log
     published = bucket.site()
     kept = bucket.kept()
     (sha256,) = kept
     assert kept == {sha256: sha256}
+    bucket.assert_manifest_is_live()
 
     bucket.change(added=1, changed=2, removed=1)
     second = bucket.run()
@@ -113,31 +154,158 @@ def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(buck
     assert bucket.site() != published
     assert "guides/new-1.html" in bucket.site()
     assert len(bucket.kept()) == 2
+    bucket.assert_manifest_is_live()
 
     started = bucket.platform.count("start_export")
     online = contents(bucket.storage)
-    inputs = {"bundle-sha256": sha256.upper()}
-    earlier: dict[str, Any] = {"event": "workflow_dispatch", "inputs": inputs}
-    cancels = [f"run cancel {run} --repo {REPOSITORY}" for run in (2, 0)]
-    refused = bucket.run(BACK, approvals=NOT_THIS, **earlier)
+    refused = bucket.go_back(sha256.upper(), approvals=NOT_THIS)
 
     assert not refused.succeeded, refused.log
     assert "1 added, 2 text changed" in refused.log
-    assert refused.printed("asked of gh:") == cancels
     assert contents(bucket.storage) == online
     assert bucket.site() != published
 
-    back = bucket.run(BACK, approvals=APPROVED, **earlier)
+    back = bucket.go_back(sha256.upper())
 
     assert back.succeeded, back.log
     assert "1 added, 2 text changed" in back.log
-    assert back.printed("asked of gh:") == cancels
     assert contents(bucket.storage) != online
     assert bucket.site() == published
     assert bucket.platform.count("start_export") == started
+    bucket.assert_manifest_is_live()
 
 
-MANIFEST: Final = "publication/site.manifest"
+def test_after_a_failed_cache_step_the_next_plan_compares_with_what_is_live(
+    bucket: Bucket,
+) -> None:
+    bucket.change(added=40)
+    failed = bucket.run(distribution="E-NOT-THERE", **FIRST)
+
+    assert not failed.succeeded, failed.log
+    assert "NoSuchDistribution" in failed.log
+    assert "guides/new-40.html" in bucket.site()
+    bucket.assert_manifest_is_live()
+
+    bucket.change()
+    stopped = bucket.run()
+
+    assert not stopped.succeeded, stopped.log
+    assert "40 of 53 published pages would be removed" in stopped.log
+    assert "guides/new-40.html" in bucket.site()
+
+
+class HalfWay:
+    """Does something in the middle of an upload, when a certain page is stored, once."""
+
+    def __init__(self, key: str, action: Callable[[], None]) -> None:
+        self._key = key
+        self._action = action
+        self._lock = threading.Lock()
+
+    def reached(self, key: str) -> None:
+        with self._lock:
+            if key != self._key:
+                return
+            self._key = ""
+        self._action()
+
+
+@pytest.fixture
+def half_way(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], None]], None]:
+    """Return what sets which page is waited for, and what happens then."""
+
+    def install(key: str, action: Callable[[], None]) -> None:
+        watch = HalfWay(key, action)
+        store = S3Backend.put_object
+
+        def put_object(self: S3Backend, bucket: str, key: str, *values: Any, **more: Any) -> Any:
+            watch.reached(key)
+            return store(self, bucket, key, *values, **more)
+
+        monkeypatch.setattr(S3Backend, "put_object", put_object)
+
+    return install
+
+
+def refuse() -> None:
+    raise AccessForbidden("of the test")
+
+
+def test_after_a_half_done_upload_the_next_plan_names_it_and_going_back_resolves_it(
+    bucket: Bucket, half_way: Callable[[str, Callable[[], None]], None]
+) -> None:
+    first = bucket.run(**FIRST)
+
+    assert first.succeeded, first.log
+    published = bucket.site()
+    (earlier,) = bucket.kept()
+
+    bucket.change(added=40)
+    half_way("index.html", refuse)
+    failed = bucket.run()
+
+    assert not failed.succeeded, failed.log
+    new = bucket.unfinished()
+    assert {earlier, new} == set(bucket.kept())
+    assert "guides/new-40.html" in bucket.site(), "some of the new pages are published"
+    assert set(bucket.listed()) == set(published), "but the manifest is the earlier one"
+
+    started = bucket.platform.count("start_export")
+    online = contents(bucket.storage)
+    bucket.change()
+    stopped = bucket.run()
+
+    assert not stopped.succeeded, stopped.log
+    assert f"::error::The publication of the archive {new} has not finished" in stopped.log
+    assert bucket.platform.count("start_export") == started
+    assert contents(bucket.storage) == online
+
+    back = bucket.go_back(earlier)
+
+    assert back.succeeded, back.log
+    assert f"::warning::The publication of the archive {new} has not finished" in back.log
+    assert bucket.site() == published
+    bucket.assert_manifest_is_live()
+
+
+LEFT_HALF_DONE: Final = """
+sha256sum docs.bundle | head --bytes=64 | aws s3 cp - s3://{bucket}/publication/unfinished
+printf half | aws s3 cp - s3://{bucket}/guides/new-1.html
+"""
+ANOTHER: Final = "d" * 64
+LEFT_BY_ANOTHER: Final = f"printf {ANOTHER} | aws s3 cp - s3://{{bucket}}/publication/unfinished"
+
+
+def test_the_publication_that_did_not_finish_runs_again(bucket: Bucket) -> None:
+    run = bucket.run(between=LEFT_HALF_DONE.format(bucket=BUCKET), **FIRST)
+
+    assert run.succeeded, run.log
+    assert bucket.site() == site_files(domain=DOMAIN, pages=PAGES)
+    bucket.assert_manifest_is_live()
+
+
+def test_a_publication_that_begins_during_another_one_stops(
+    bucket: Bucket, half_way: Callable[[str, Callable[[], None]], None]
+) -> None:
+    during: list[WorkflowRun] = []
+    inputs = {"first-publication": "true", "job-id": "se_other"}
+    bucket.platform.add_export_job("se_other", domain=DOMAIN, pages=3)
+
+    def publish_too() -> None:
+        during.append(bucket.run(event="workflow_dispatch", inputs=inputs))
+
+    half_way("index.html", publish_too)
+    run = bucket.run(**FIRST)
+
+    (other,) = during
+    assert not other.succeeded, other.log
+    (sha256,) = bucket.kept()
+    assert f"::error::The publication of the archive {sha256} has not finished" in other.log
+    assert run.succeeded, run.log
+    assert bucket.site() == site_files(domain=DOMAIN, pages=PAGES)
+    bucket.assert_manifest_is_live()
+
+
 OTHER_SITE: Final = f"printf other | aws s3 cp - s3://{BUCKET}/{MANIFEST}"
 
 
@@ -146,6 +314,10 @@ OTHER_SITE: Final = f"printf other | aws s3 cp - s3://{BUCKET}/{MANIFEST}"
     [
         ("echo >> docs.bundle", "the archive does not match `bundle-sha256`"),
         (OTHER_SITE, "Something else was published after the plan that was approved"),
+        (
+            LEFT_BY_ANOTHER.format(bucket=BUCKET),
+            f"The publication of the archive {ANOTHER} has not",
+        ),
     ],
 )
 def test_a_changed_archive_and_a_stale_approval_are_not_published(
@@ -159,23 +331,23 @@ def test_a_changed_archive_and_a_stale_approval_are_not_published(
     assert bucket.kept() == {}
 
 
+NOBODY_APPROVED: Final = "::error::Nobody has approved this run for the environment production. "
+
+
 @pytest.mark.parametrize(
     ("approvals", "status", "printed"),
     [
-        (NOBODY, 1, "::error::Nobody has approved this run. "),
-        (NOT_THIS, 1, "::error::Nobody has approved this run. "),
+        (NOBODY, 1, NOBODY_APPROVED),
+        (NOT_THIS, 1, NOBODY_APPROVED),
         ([*NOT_THIS, *APPROVED], 0, "Approved by reviewer\n"),
+        ([review("approved", "staging", "production")], 0, "Approved by reviewer\n"),
         ([review("approved", "Production")], 0, "Approved by reviewer\n"),
     ],
 )
 def test_only_an_approval_of_the_environment_counts(
     examples_image: str, approvals: list[dict[str, Any]], status: int, printed: str
 ) -> None:
-    github = {
-        "GITHUB_REPOSITORY": REPOSITORY,
-        "GITHUB_RUN_ID": "1",
-        "GH_ANSWERS": json.dumps({f"{RUN}/approvals": approvals}),
-    }
+    github = of_run(1, {f"{RUNS}/1/approvals": approvals})
 
     code, log = run_step(examples_image, PLAN, "Stop unless somebody has approved this run", github)
 
@@ -183,38 +355,142 @@ def test_only_an_approval_of_the_environment_counts(
     assert printed in log, log
 
 
-PUBLISHED: Final = b"what is published"
-PLANNED: Final = hashlib.sha256(PUBLISHED).hexdigest()
-STALE: Final = "::error::Something else was published after the plan that was approved. "
-UNKNOWN: Final = "::error::The manifest of the published site could not be fetched: "
+def of_run(number: int, answers: Mapping[str, object]) -> dict[str, str]:
+    """Return the variables of a step of a run, with what GitHub answers."""
+    return {
+        "GITHUB_REPOSITORY": REPOSITORY,
+        "GITHUB_RUN_ID": str(number),
+        "ENVIRONMENT": "production",
+        "GH_ANSWERS": json.dumps(answers),
+    }
 
 
 @pytest.mark.parametrize(
-    ("planned", "published", "is_first", "error"),
+    ("approvals", "status"), [(NOBODY, 0), (NOT_THIS, 0), ([*NOT_THIS, *APPROVED], 1)]
+)
+@pytest.mark.parametrize("workflow", [PLAN, BACK])
+def test_a_plan_that_was_approved_is_not_replaced_by_another_attempt(
+    examples_image: str, workflow: str, approvals: list[dict[str, Any]], status: int
+) -> None:
+    step = "Stop if an earlier attempt of this run was approved"
+    github = of_run(1, {f"{RUNS}/1/approvals": approvals})
+
+    code, log = run_step(examples_image, workflow, step, github)
+
+    assert code == status, log
+
+
+OWN_PATH: Final = ".github/workflows/plan-and-publish.yml"
+CALLED: Final = {"path": "example/central/.github/workflows/plan-and-publish.yml@main"}
+PAGES_OF_RUNS: Final = [
+    {
+        "workflow_runs": [
+            {"id": 25, "path": OWN_PATH},
+            {"id": 20, "path": OWN_PATH},
+            {"id": 19, "path": ".github/workflows/app.yml", "referenced_workflows": None},
+            {"id": 18, "path": OWN_PATH},
+        ]
+    },
+    {
+        "workflow_runs": [
+            {"id": 17, "path": ".github/workflows/site.yml", "referenced_workflows": [CALLED]},
+            {"id": 16, "path": ".github/workflows/site.yml", "referenced_workflows": [CALLED]},
+            {"id": 15, "path": ".github/workflows/publish-an-earlier-export.yml"},
+            {"id": 14, "path": OWN_PATH},
+            {"id": 13, "path": OWN_PATH},
+        ]
+    },
+]
+AWAITED: Final = {
+    25: ["production"],
+    20: ["production"],
+    18: ["Production"],
+    17: ["production"],
+    16: ["developers"],
+    15: ["production"],
+    14: ["production", "developers"],
+}
+"""Which environments runs wait for. GitHub knows no run 13 any more, and 19 is of an app."""
+
+
+@pytest.mark.parametrize(
+    ("workflow", "step", "cancelled"),
     [
-        (PLANNED, PUBLISHED, False, ""),
-        (PLANNED, b"another site", False, STALE),
-        (PLANNED, None, False, UNKNOWN),
-        (PLANNED, None, True, STALE),
-        ("none", None, True, ""),
-        ("none", PUBLISHED, True, STALE),
-        ("", PUBLISHED, False, STALE),
+        (PLAN, "Cancel older plans that wait for an approval", [18, 17, 15]),
+        (BACK, "Cancel other plans that wait for an approval", [25, 18, 17, 15]),
+    ],
+)
+def test_only_plans_of_the_same_site_are_cancelled(
+    examples_image: str, workflow: str, step: str, cancelled: list[int]
+) -> None:
+    answers: dict[str, object] = {WAITING: {"pages": PAGES_OF_RUNS}}
+    for run, environments in AWAITED.items():
+        pending = [{"environment": {"name": name}} for name in environments]
+        answers[f"{RUNS}/{run}/pending_deployments"] = pending
+
+    code, log = run_step(examples_image, workflow, step, of_run(20, answers))
+
+    assert code == 0, log
+    asked = re.findall(r"asked of gh: run cancel (\d+) ", log)
+    assert asked == [str(run) for run in cancelled], log
+
+
+BEFORE: Final = b"what was published when the plan was made"
+PLANNED: Final = b"what the plan publishes"
+ARCHIVE: Final = "a" * 64
+STALE: Final = "::error::Something else was published after the plan that was approved. "
+OTHER: Final = f"::error::The publication of the archive {ANOTHER} has not finished. "
+
+
+def digest(data: bytes | None) -> str:
+    return "none" if data is None else hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("before", "left_before", "published", "unfinished", "error"),
+    [
+        (BEFORE, "none", BEFORE, None, ""),
+        (BEFORE, "none", b"another site", None, STALE),
+        (BEFORE, "none", None, None, STALE),
+        (None, "none", None, None, ""),
+        (None, "none", BEFORE, None, STALE),
+        # this job runs again
+        (BEFORE, "none", BEFORE, ARCHIVE, ""),
+        (None, "none", None, ARCHIVE, ""),
+        (BEFORE, "none", PLANNED, None, ""),
+        (None, "none", PLANNED, None, ""),
+        (BEFORE, "none", b"another site", ARCHIVE, STALE),
+        # another publication has not finished
+        (BEFORE, "none", BEFORE, ANOTHER, OTHER),
+        (BEFORE, "none", PLANNED, ANOTHER, OTHER),
+        (BEFORE, "none", BEFORE, "", "::error::The publication of the archive  has not finished. "),
+        # going back knew it
+        (BEFORE, ANOTHER, BEFORE, ANOTHER, ""),
+        (BEFORE, ANOTHER, BEFORE, None, ""),
+        (BEFORE, ANOTHER, BEFORE, ARCHIVE, ""),
+        (BEFORE, ANOTHER, b"another site", None, STALE),
     ],
 )
 def test_the_published_site_is_compared_with_the_one_of_the_plan(
     examples_image: str,
     storage: Client,
-    planned: str,
+    before: bytes | None,
+    left_before: str,
     published: bytes | None,
-    is_first: bool,
+    unfinished: str | None,
     error: str,
 ) -> None:
     if published is not None:
         storage.put_object(Bucket=BUCKET, Key=MANIFEST, Body=published)
+    if unfinished is not None:
+        storage.put_object(Bucket=BUCKET, Key=UNFINISHED, Body=unfinished.encode())
     variables = {
         "BUCKET": f"s3://{BUCKET}",
-        "PLANNED": planned,
-        "FIRST_PUBLICATION": str(is_first).lower(),
+        "SHA256": ARCHIVE,
+        "PUBLISHED": digest(before),
+        "UNFINISHED": left_before,
+        "PLANNED": digest(PLANNED),
+        "GITHUB_OUTPUT": "/dev/stdout",
         **access(storage),
     }
     step = "Stop if the published site is not the one of the plan"
@@ -224,32 +500,96 @@ def test_the_published_site_is_compared_with_the_one_of_the_plan(
     expected_code = 1 if error else 0
     assert code == expected_code, log
     assert error in log, log
+    if not error:
+        is_first = "true" if published is None else "false"
+        assert f"is-first={is_first}\n" in log
 
 
-SITES: Final = {
-    "guides": (BUCKET, DOMAIN),
-    "developers": ("developers-example-com", "developers.example.com"),
-}
+FETCH: Final = "Fetch the manifest of the published site"
+NO_ANSWER: Final = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"}
 
 
-@pytest.mark.parametrize("site", SITES)
-def test_several_sites_call_one_workflow(bucket: Bucket, site: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"BUCKET": "s3://"}, "::error::Set the variable DOCS_BUCKET to a bucket's name"),
+        ({"BUCKET": f"s3://{BUCKET}/folder"}, "::error::Set the variable DOCS_BUCKET to a bucket"),
+        ({}, "::error::There is no manifest of the published site. If nothing is published yet"),
+        ({"FIRST_PUBLICATION": "true"}, ""),
+        (NO_ANSWER, "::error::What is published could not be read: "),
+    ],
+)
+def test_a_plan_without_what_it_compares_with_stops(
+    examples_image: str, storage: Client, given: Mapping[str, str], error: str
+) -> None:
+    variables = {
+        "BUCKET": f"s3://{BUCKET}",
+        "FIRST_PUBLICATION": "false",
+        "GITHUB_OUTPUT": "/dev/stdout",
+        **access(storage),
+        **given,
+    }
+
+    code, log = run_step(examples_image, PLAN, FETCH, variables)
+
+    expected_code = 1 if error else 0
+    assert code == expected_code, log
+    assert error in log, log
+
+
+@pytest.fixture
+def two_buckets(bucket: Bucket) -> Bucket:
     region = {"LocationConstraint": AWS["region_name"]}
-    other, _ = SITES["developers"]
-    bucket.storage.create_bucket(Bucket=other, CreateBucketConfiguration=region)
-    inputs = {"site": site, "first-publication": "true"}
+    bucket.storage.create_bucket(Bucket=DEVELOPERS_BUCKET, CreateBucketConfiguration=region)
+    return bucket
 
-    run = bucket.run(CALL, event="workflow_dispatch", inputs=inputs)
 
-    assert run.succeeded, run.log
-    name, domain = SITES[site]
-    published = {made: contents(bucket.storage, made) for made, _ in SITES.values()}
-    assert [made for made, files in published.items() if files] == [name]
-    assert domain.encode() in published[name]["index.html"]
+def test_an_approval_of_one_site_does_not_publish_another_one(two_buckets: Bucket) -> None:
+    approvals = [review("approved", "docs-guides")]
+
+    def publish(workflow: str) -> WorkflowRun:
+        return two_buckets.run(workflow, approvals=approvals, **FIRST)
+
+    with ThreadPoolExecutor() as pool:
+        guides, developers = pool.map(publish, [CALL, CALL_DEVELOPERS])
+
+    assert guides.succeeded, guides.log
+    assert two_buckets.site() == site_files(domain=DOMAIN, pages=PAGES)
+    two_buckets.assert_manifest_is_live()
     # not by project: the variable names that of another site
-    (start,) = bucket.platform.requests_of("start_export")
-    assert start.path == "/v1/static-export/jobs"
-    assert MANIFEST in published[name]
+    starts = two_buckets.platform.requests_of("start_export")
+    assert {start.path for start in starts} == {"/v1/static-export/jobs"}
+    assert not developers.succeeded, developers.log
+    assert "Nobody has approved this run for the environment docs-developers." in developers.log
+    assert contents(two_buckets.storage, DEVELOPERS_BUCKET) == {}
+
+
+def test_each_of_several_sites_is_published_and_goes_back(two_buckets: Bucket) -> None:
+    approvals = [review("approved", "docs-developers")]
+    first = two_buckets.run(CALL_DEVELOPERS, approvals=approvals, **FIRST)
+
+    assert first.succeeded, first.log
+    published = two_buckets.site(DEVELOPERS_BUCKET)
+    assert published == site_files(domain=DEVELOPERS_DOMAIN, pages=PAGES)
+    two_buckets.assert_manifest_is_live(DEVELOPERS_BUCKET)
+
+    (sha256,) = two_buckets.kept(DEVELOPERS_BUCKET)
+    change = ExportPlan(change=SiteChange(changed=1))
+    two_buckets.platform.plan_export(DEVELOPERS_DOMAIN, change)
+    second = two_buckets.run(CALL_DEVELOPERS, approvals=approvals)
+
+    assert second.succeeded, second.log
+    assert two_buckets.site(DEVELOPERS_BUCKET) != published
+
+    inputs = {"bundle-sha256": sha256}
+    back = two_buckets.run(
+        CALL_DEVELOPERS, approvals=approvals, event="workflow_dispatch", inputs=inputs
+    )
+
+    assert back.succeeded, back.log
+    assert two_buckets.site(DEVELOPERS_BUCKET) == published
+    two_buckets.assert_manifest_is_live(DEVELOPERS_BUCKET)
+    assert contents(two_buckets.storage) == {}
 
 
 def test_the_publications_of_both_workflows_have_the_same_steps(act: Act) -> None:
