@@ -179,12 +179,21 @@ class LookAlikes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FileItem:
+    """An item in a list of files: a file, or how many `more` are in the folder at its path."""
+
+    path: str  # of a folder: with a slash at its end, or empty for the top
+    more: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Changes:
     """What differs from the site that is published, by kind of change."""
 
     pages: Mapping[str, int]  # how many
     files: Mapping[str, int]  # how many other files
     listed: Mapping[str, Sequence[str]]  # the first pages
+    listed_files: Mapping[str, Sequence[FileItem]]  # the first other files, scripts before others
     is_first: bool  # nothing is published yet
     pages_besides_404: int | None = None  # the reported number, if it leaves out `404.html` alone
     look_alikes: LookAlikes | None = None

@@ -323,6 +323,36 @@ def publish_and_export(
     return site.export(**inputs)
 
 
+@pytest.mark.parametrize(
+    ("changes_path", "rest"),
+    [("", "- and 70 more\n"), ("changes.json", "- and 70 more; `changes-path` lists all\n")],
+)
+def test_a_planted_script_is_named_among_many_changed_pages_and_scripts_of_a_new_build(
+    action: Action, changes_path: str, rest: str
+) -> None:
+    chunks = "_next/static/chunks/"
+    build = {f"{chunks}{number:03}-{{}}.js": b"chunk" for number in range(300)}
+    old = {name.format("old"): content for name, content in build.items()}
+    new = {name.format("new"): content for name, content in build.items()}
+
+    ended = publish_and_export(
+        action,
+        {**pages_with("N", 120), **old},
+        {**pages_with("N, changed", 120), **new, "assets/loader.js": b"planted"},
+        changes_path=changes_path,
+    )
+
+    _, _, pages = ended.summary.partition("<summary>Text changed: 120 pages</summary>")
+    assert rest in pages
+    _, _, files = pages.partition("<summary>Added: 301 other files</summary>\n\n")
+    items, _, _ = files.partition("\n\n")
+    assert items.replace("\\", "").splitlines() == [
+        *[f"- {chunks}{number:03}-new.js" for number in range(5)],
+        f"- and 295 more in {chunks}",
+        "- assets/loader.js",
+    ]
+
+
 def pages_with(text: str, count: int = 12) -> dict[str, bytes]:
     """Return pages with this text, in which `N` is the number of the page."""
     return {

@@ -147,7 +147,7 @@ class TestRunnersFile:
 
 
 def test_only_what_is_known_of_one_job_is_an_output(outputs: Outputs) -> None:
-    changes = Changes(pages={"added": 1}, files={}, listed={}, is_first=True)
+    changes = Changes(pages={"added": 1}, files={}, listed={}, listed_files={}, is_first=True)
 
     written = write(outputs, export(delivered=Delivered(changes=changes, site_path="s")))
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from ..errors import TooFewPages, TooManyRemoved
 from ..inputs.settings import DeliverySettings, PublicationSettings
-from ..models import Changes, MaxRemoved
+from ..models import Changes
 from ..text import pluralize
 
 MAX_NAMED: Final = 5  # removed pages in an error
@@ -103,8 +103,9 @@ def describe_lack(counts: Counts) -> list[str]:
     ]
 
 
-def check_removed(changes: Changes, max_removed: MaxRemoved | None) -> None:
+def check_removed(changes: Changes, settings: PublicationSettings) -> None:
     """Raise `TooManyRemoved` if more pages are removed than allowed."""
+    max_removed = settings.max_removed
     if max_removed is None:
         return
     removed = changes.pages[Changes.REMOVED]
@@ -118,7 +119,8 @@ def check_removed(changes: Changes, max_removed: MaxRemoved | None) -> None:
     named = [f"'{path}'" for path in changes.listed[Changes.REMOVED][:MAX_NAMED]]
     unnamed = removed - len(named)
     if unnamed:
-        named.append(f"{unnamed:,} more (`changes-path` lists all)")
+        source = " (`changes-path` lists all)" if settings.changes_path is not None else ""
+        named.append(f"{unnamed:,} more{source}")
     details = [f"Removed: {', '.join(named)}."]
     if changes.look_alikes is not None:
         details.append(changes.look_alikes.note)

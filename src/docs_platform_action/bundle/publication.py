@@ -181,7 +181,7 @@ class Publication:
         has_alarm = self._warn_of_texts(site, tree, manifest)
         if self.settings.compare_with is not None:
             changes = self._compare(self.settings.compare_with, manifest, has_alarm=has_alarm)
-            check_removed(changes, self.settings.max_removed)
+            check_removed(changes, self.settings)
         else:
             reachable_files(manifest)  # refuses now what a later comparison would refuse
 

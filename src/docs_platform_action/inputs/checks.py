@@ -99,7 +99,11 @@ def check_commit(
     if len(sites) > 1:
         fact = f"needs exactly one site, but there are {len(sites)}"
         cause = "an account's deployments do not tell one site from another"
-        advice = "export each site in a job of its own, such as one of a matrix"
+        advice = (
+            "export each site in a job of its own, such as one of a matrix, and set "
+            "`deployment-environment` in each: each site needs an environment of its own on "
+            "GitHub, or a success of one counts for another"
+        )
         mistakes.add("commit", f"{fact}, and {cause}; {advice}")
 
 

@@ -1,10 +1,10 @@
 """What people read about the changes of a publication, and where there are none to compare."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ..job import Job
-from ..models import Changes
+from ..models import Changes, Delivered, FileItem
 from ..text import list_first, pluralize
 from .markup import Markup
 
@@ -19,14 +19,21 @@ _COLUMNS: Final = (
     Changes.UNCHANGED,
 )
 _LISTS: Final = (Changes.REMOVED, Changes.ADDED, Changes.TEXT_CHANGED, Changes.CHANGED)
+_FILE_LISTS: Final = (Changes.ADDED, Changes.CHANGED)
 
 
-def changes_section(changes: Changes, markup: Markup) -> str:
-    """Return the section in Markdown: notes, a table of the numbers, and lists of pages."""
-    return "\n\n".join(_paragraphs(changes, markup))
+def changes_section(delivered: Delivered, markup: Markup) -> str:
+    """Return the section in Markdown: notes, a table of the numbers, and lists of files.
+
+    Empty if nothing was compared.
+    """
+    if delivered.changes is None:
+        return ""
+    has_full_list = delivered.changes_path is not None
+    return "\n\n".join(_paragraphs(delivered.changes, markup, has_full_list=has_full_list))
 
 
-def _paragraphs(changes: Changes, markup: Markup) -> Iterator[str]:
+def _paragraphs(changes: Changes, markup: Markup, *, has_full_list: bool) -> Iterator[str]:
     yield "**Changes since the last publication**"
     if not changes.is_any:
         yield "None: every file is as published."
@@ -35,7 +42,10 @@ def _paragraphs(changes: Changes, markup: Markup) -> Iterator[str]:
     yield _table(changes)
     for kind in _LISTS:
         if changes.listed[kind]:
-            yield _list(changes, kind, markup)
+            yield _page_list(changes, kind, markup, has_full_list=has_full_list)
+    for kind in _FILE_LISTS:
+        if changes.listed_files[kind]:
+            yield _file_list(changes, kind, markup, has_full_list=has_full_list)
 
 
 def short_changes(changes: Changes) -> str:
@@ -78,16 +88,52 @@ def _cell(counts: Mapping[str, int], kind: str) -> str:
     return f"{counts[kind]:,}"
 
 
-def _list(changes: Changes, kind: str, markup: Markup) -> str:
+def _page_list(changes: Changes, kind: str, markup: Markup, *, has_full_list: bool) -> str:
     count = changes.pages[kind]
     listed = changes.listed[kind]
     title = f"{_name_of(kind).capitalize()}: {pluralize(count, 'page')}"
     if kind == Changes.CHANGED:
         title += " (text as before)"
-    items = [f"- {markup.literal(path, max_length=_MAX_PATH_LENGTH)}" for path in listed]
-    if count > len(listed):
-        items.append(f"- and {count - len(listed):,} more; `changes-path` lists all")
-    return "\n".join([f"<details><summary>{title}</summary>", "", *items, "", "</details>"])
+    items = [_path(path, markup) for path in listed]
+    items += _rest(count - len(listed), has_full_list=has_full_list)
+    return _details(title, items)
+
+
+def _file_list(changes: Changes, kind: str, markup: Markup, *, has_full_list: bool) -> str:
+    count = changes.files[kind]
+    listed = changes.listed_files[kind]
+    title = f"{kind.capitalize()}: {pluralize(count, 'other file')}"
+    items = [_file_item(item, markup) for item in listed]
+    shown = sum(item.more or 1 for item in listed)
+    items += _rest(count - shown, has_full_list=has_full_list)
+    return _details(title, items)
+
+
+def _file_item(item: FileItem, markup: Markup) -> str:
+    if not item.more:
+        return _path(item.path, markup)
+    if not item.path:
+        return f"and {item.more:,} more at the top"
+    return f"and {item.more:,} more in {_path(item.path, markup)}"
+
+
+def _path(path: str, markup: Markup) -> str:
+    return markup.literal(path, max_length=_MAX_PATH_LENGTH)
+
+
+def _rest(count: int, *, has_full_list: bool) -> Sequence[str]:
+    """Return the item about what is not listed, if anything."""
+    if not count:
+        return ()
+    if has_full_list:
+        return (f"and {count:,} more; `changes-path` lists all",)
+    return (f"and {count:,} more",)
+
+
+def _details(title: str, items: Iterable[str]) -> str:
+    """Return a list that opens on a click."""
+    lines = [f"- {item}" for item in items]
+    return "\n".join([f"<details><summary>{title}</summary>", "", *lines, "", "</details>"])
 
 
 def _name_of(kind: str) -> str:

@@ -203,8 +203,7 @@ class SitesSummary:
             blocks += failure_paragraphs(job.failure, markup)
         for lines in job.warnings:
             blocks.append(f"**Warning:** {warning_paragraph(lines, markup)}")
-        if job.delivered.changes is not None:
-            blocks.append(changes_section(job.delivered.changes, markup))
+        blocks.append(changes_section(job.delivered, markup))
         blocks.append(self.facts.table(job, job.duration_seconds(self.facts.monotonic)))
         # the row of a failed job has the hint
         if job.failure is None:

@@ -123,8 +123,9 @@ class Summary:
             yield alert(paragraphs, is_failure=job.verdict == FAILED)
         for lines in job.warnings:
             yield alert([warning_paragraph(lines, facts.markup)], is_failure=False)
-        if job.delivered.changes is not None:
-            yield f"\n{changes_section(job.delivered.changes, facts.markup)}\n"
+        changes = changes_section(job.delivered, facts.markup)
+        if changes:
+            yield f"\n{changes}\n"
         table = facts.table(job, self.duration_seconds)
         if table:
             yield f"\n{table}\n"

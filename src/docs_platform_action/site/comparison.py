@@ -4,16 +4,21 @@ import json
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, groupby, islice
 from typing import Final, Literal
 
-from ..models import Changes, FileDigests, LookAlikes, Manifest
+from ..models import Changes, FileDigests, FileItem, LookAlikes, Manifest
 from ..text import list_first
 from .links import reachable_files
 from .page import is_page
 
-MAX_LISTED: Final = 50  # pages of a kind in the summary
+MAX_LISTED: Final = 50  # pages of a kind in the summary, and items about other files
+# so that a build's many scripts do not hide one in another folder
+_MAX_LISTED_OF_FOLDER: Final = 5
 _MAX_NAMED_LINKS: Final = 5
 _NOT_FOUND_PAGE: Final = b"404.html"
+_SCRIPT_ENDINGS: Final = (b".js", b".mjs", b".cjs", b".wasm")
+_LISTED_FILES: Final = (Changes.ADDED, Changes.CHANGED)  # those removed often change with a build
 _UNICODE_FORMS: Final[Sequence[Literal["NFC", "NFD"]]] = ("NFC", "NFD")
 
 
@@ -152,20 +157,61 @@ def _has_new_text(old: FileDigests, new: FileDigests) -> bool:
 def _count(
     paths_by_kind: Mapping[str, Sequence[bytes]], unchanged: Sequence[bytes], *, is_first: bool
 ) -> Changes:
-    """Count the pages and the other files of each kind, and list the first pages that changed."""
+    """Count the pages and the other files of each kind, and list the first that changed."""
     page_counts: dict[str, int] = {}
     file_counts: dict[str, int] = {}
     listed: dict[str, Sequence[str]] = {}
+    listed_files: dict[str, Sequence[FileItem]] = {}
     for kind, paths in paths_by_kind.items():
         pages = [path for path in paths if is_page(path)]
         page_counts[kind] = len(pages)
         if kind != Changes.TEXT_CHANGED:  # only pages have a text
             file_counts[kind] = len(paths) - len(pages)
         listed[kind] = tuple(page.decode() for page in pages[:MAX_LISTED])
+        if kind in _LISTED_FILES:
+            listed_files[kind] = _list_files(path for path in paths if not is_page(path))
     unchanged_pages = sum(1 for path in unchanged if is_page(path))
     page_counts[Changes.UNCHANGED] = unchanged_pages
     file_counts[Changes.UNCHANGED] = len(unchanged) - unchanged_pages
-    return Changes(pages=page_counts, files=file_counts, listed=listed, is_first=is_first)
+    return Changes(
+        pages=page_counts,
+        files=file_counts,
+        listed=listed,
+        listed_files=listed_files,
+        is_first=is_first,
+    )
+
+
+def _list_files(paths: Iterable[bytes]) -> Sequence[FileItem]:
+    """Return the first items of a list of files: scripts, then others, each sorted by folder."""
+    scripts: list[bytes] = []
+    others: list[bytes] = []
+    for path in paths:
+        name = path.removesuffix(b"/")  # the mark of a link to a folder
+        if name.lower().endswith(_SCRIPT_ENDINGS):
+            scripts.append(name)
+        else:
+            others.append(name)
+    items = chain(_items_by_folder(scripts), _items_by_folder(others))
+    return tuple(islice(items, MAX_LISTED))
+
+
+def _items_by_folder(paths: list[bytes]) -> Iterator[FileItem]:
+    """Yield the first files of each folder, and how many more it has."""
+    paths.sort()  # without the marks, the order may be another one
+    paths.sort(key=_folder_of)  # keeps the order in each folder
+    for folder, files in groupby(paths, key=_folder_of):
+        for path in islice(files, _MAX_LISTED_OF_FOLDER):
+            yield FileItem(path=path.decode())
+        more = sum(1 for _ in files)
+        if more:
+            yield FileItem(path=folder.decode(), more=more)
+
+
+def _folder_of(path: bytes) -> bytes:
+    """Return the path of a file's folder, with a slash at its end. Empty at the top."""
+    folder, slash, _ = path.rpartition(b"/")
+    return folder + slash
 
 
 def describe(changes: Changes) -> Iterator[str]:

@@ -21,7 +21,8 @@ from docs_platform_action.inputs.settings import DeliverySettings, PublicationSe
 from docs_platform_action.models import Changes, LookAlikes, Manifest, MaxRemoved, OutputPath
 from tests.keys import ADMIN_KEY
 
-NONE_REMOVED: Final = MaxRemoved(amount=0, is_percentage=False)
+NONE_REMOVED: Final = PublicationSettings(max_removed=MaxRemoved(amount=0, is_percentage=False))
+CHANGES_PATH: Final = OutputPath(path=Path("/w/c.json"), root=Path("/w"), name="c.json")
 ONLY_FILE: Final = "Its only file, 'site.tar.gz', looks like gzip data."
 REPORTED: Final = (
     "The API reported 1,204 pages, so the bundle may be incomplete, or another site's."
@@ -43,8 +44,13 @@ def removal(*removed: str, published: int) -> Changes:
         },
         files={Changes.ADDED: 1, Changes.CHANGED: 1, Changes.REMOVED: 1, Changes.UNCHANGED: 1},
         listed={Changes.REMOVED: removed},
+        listed_files={},
         is_first=False,
     )
+
+
+def limited_to(amount: int, *, is_percentage: bool) -> PublicationSettings:
+    return PublicationSettings(max_removed=MaxRemoved(amount=amount, is_percentage=is_percentage))
 
 
 def pages(count: int) -> list[str]:
@@ -78,7 +84,7 @@ def test_fewer_reported_pages_or_none_to_count_are_refused_before_the_download(
     ("settings", "expected"),
     [
         (PublicationSettings(), False),
-        (PublicationSettings(max_removed=NONE_REMOVED), False),
+        (NONE_REMOVED, False),
         (PublicationSettings(min_pages=1), True),
         (PublicationSettings(compare_with=Manifest()), True),
     ],
@@ -191,7 +197,7 @@ def test_more_removed_pages_than_allowed_are_refused(
 
     summary = f"^{removed} of {published} published pages? would be removed, "
     with pytest.raises(TooManyRemoved, match=summary) if fails else nullcontext():
-        check_removed(changes, MaxRemoved(amount=amount, is_percentage=is_percentage))
+        check_removed(changes, limited_to(amount, is_percentage=is_percentage))
 
 
 @pytest.mark.parametrize(
@@ -200,20 +206,20 @@ def test_more_removed_pages_than_allowed_are_refused(
 )
 def test_the_limit_is_named_as_it_is_set(is_percentage: bool, limit: str) -> None:
     with pytest.raises(TooManyRemoved) as caught:
-        check_removed(
-            removal("a.html", published=2), MaxRemoved(amount=0, is_percentage=is_percentage)
-        )
+        check_removed(removal("a.html", published=2), limited_to(0, is_percentage=is_percentage))
 
     assert limit in caught.value.summary
 
 
 @pytest.mark.parametrize(
-    ("removed", "detail"),
+    ("removed", "changes_path", "detail"),
     [
-        (1, "Removed: '0.html'."),
-        (5, "Removed: '0.html', '1.html', '2.html', '3.html', '4.html'."),
+        (1, None, "Removed: '0.html'."),
+        (5, CHANGES_PATH, "Removed: '0.html', '1.html', '2.html', '3.html', '4.html'."),
+        (7, None, "Removed: '0.html', '1.html', '2.html', '3.html', '4.html', 2 more."),
         (
             7,
+            CHANGES_PATH,
             (
                 "Removed: '0.html', '1.html', '2.html', '3.html', '4.html', "
                 "2 more (`changes-path` lists all)."
@@ -222,10 +228,12 @@ def test_the_limit_is_named_as_it_is_set(is_percentage: bool, limit: str) -> Non
     ],
 )
 def test_the_first_removed_pages_are_named_and_the_others_counted(
-    removed: int, detail: str
+    removed: int, changes_path: OutputPath | None, detail: str
 ) -> None:
+    settings = replace(NONE_REMOVED, changes_path=changes_path)
+
     with pytest.raises(TooManyRemoved) as caught:
-        check_removed(removal(*pages(removed), published=10), NONE_REMOVED)
+        check_removed(removal(*pages(removed), published=10), settings)
 
     assert caught.value.details == (detail, "Nothing was published.")
 

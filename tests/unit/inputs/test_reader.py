@@ -412,6 +412,7 @@ class TestSettings:
         assert error.startswith("Invalid input `commit`: needs exactly one site, but there are 2")
         assert "do not tell one site from another" in error
         assert "matrix" in error
+        assert "each site needs an environment of its own on GitHub, or" in error
 
     @pytest.mark.parametrize(
         ("address", "used"),

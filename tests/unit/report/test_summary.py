@@ -159,6 +159,10 @@ def parsed(*jobs: Job) -> Element:
     return page_of(page(*jobs))
 
 
+def items_of(block: Element) -> list[str]:
+    return [text_of(item).strip() for item in block.iter("li")]
+
+
 def top_level(read: Element) -> list[str]:
     """Return the tags of the elements that are in no other one."""
     return [child.tag for child in read]
@@ -441,7 +445,7 @@ HOSTILE = (
 
 
 class TestChanges:
-    """What a publication changes is a table, and lists of pages that open on a click."""
+    """What a publication changes is a table, and lists of files that open on a click."""
 
     PAGE: ClassVar = FileDigests(content=bytes(32), text=bytes(32))
     CHANGED_PAGE: ClassVar = FileDigests(content=b"\1" * 32, text=b"\1" * 32)
@@ -474,16 +478,41 @@ class TestChanges:
         assert [text_of(block).split() for block in read.iter("details")][1:] == [
             ["Added:", "1", "page", "new.html"],
             ["Text", "changed:", "1", "page", "99.html"],
+            ["Changed:", "1", "other", "file", "a.js"],
         ]
-        assert [len([*block.iter("li")]) for block in read.iter("details")] == [40, 1, 1]
+        assert [len([*block.iter("li")]) for block in read.iter("details")] == [40, 1, 1, 1]
 
-    def test_of_many_pages_fifty_are_listed_and_the_rest_counted(self) -> None:
+    @pytest.mark.parametrize(
+        ("changes_path", "rest"),
+        [(None, "and 50 more"), ("changes.json", "and 50 more; changes-path lists all")],
+    )
+    def test_of_many_pages_fifty_are_listed_and_the_rest_counted(
+        self, changes_path: str | None, rest: str
+    ) -> None:
         changes, _ = compare(Manifest(), Manifest(files=self.OLD))
+
+        pages, _ = parsed(good(changes=changes, changes_path=changes_path)).iter("details")
+
+        assert len([*pages.iter("li")]) == 51
+        assert items_of(pages)[-1] == rest
+
+    def test_other_files_are_named_by_folder_and_the_rest_counted(self) -> None:
+        names = [f"{name}.js" for name in "abcdefg"]
+        names += [f"_next/[id]/{number}.js" for number in range(1006)]
+        names += [f"other-{number:02}/a.css" for number in range(60)]
+        files = {name.encode(): self.SCRIPT for name in names}
+        changes, _ = compare(Manifest(), Manifest(files=files))
 
         (block,) = parsed(good(changes=changes)).iter("details")
 
-        assert len([*block.iter("li")]) == 51
-        assert "and 50 more" in text_of(block)
+        title, items = block[0].text, items_of(block)
+        assert title == "Added: 1,073 other files"
+        assert items[:6] == [*names[:5], "and 2 more at the top"]
+        assert items[6:12] == [
+            *[f"_next/[id]/{name}.js" for name in (0, 1, 10, 100, 1000)],
+            "and 1,001 more in _next/[id]/",
+        ]
+        assert items[12:] == [*names[-60:-22], "and 22 more"]
 
     def test_of_several_sites_they_are_a_column_and_in_the_details_of_each(self) -> None:
         changes, _ = compare(Manifest(files=self.OLD), Manifest(files=self.NEW))
@@ -500,11 +529,15 @@ class TestChanges:
             "",
         ]
         assert len(details) == 3 + 2
-        assert len([*read.iter("details")]) == 3 + 2 * 3
+        assert len([*read.iter("details")]) == 3 + 2 * 4
 
     def test_hostile_names_stay_text_and_within_githubs_limit(self) -> None:
         old = {(HOSTILE % number).encode(): self.PAGE for number in range(100)}
-        changes, _ = compare(Manifest(files=old), Manifest(files={b"index.html": self.PAGE}))
+        new = {b"index.html": self.PAGE}
+        for number in range(6):
+            folder = HOSTILE.removesuffix(".html") % number
+            new |= {f"{folder}/{name}.js".encode(): self.SCRIPT for name in range(6)}
+        changes, _ = compare(Manifest(files=old), Manifest(files=new))
         jobs = [good(f"d{number}.example.com", changes=changes) for number in range(10)]
 
         shown = page(*jobs)
@@ -513,7 +546,7 @@ class TestChanges:
         assert len(shown.encode()) < MAX_SUMMARY_BYTES
         assert "Cut off here" not in shown
         assert not [*read.iter("script"), *read.iter("a")]
-        assert len([*read.iter("details")]) == 10 * 3
+        assert len([*read.iter("details")]) == 10 * 4
         assert not commands_in(shown)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from docs_platform_action.models import Changes, FileDigests, LookAlikes, Manifest
+from docs_platform_action.models import Changes, FileDigests, FileItem, LookAlikes, Manifest
 from docs_platform_action.site.comparison import MAX_LISTED, changes_json, compare, describe
 
 
@@ -69,6 +69,10 @@ def test_pages_whose_text_changed_are_told_from_those_that_differ_in_markup_alon
         "textChanged": ("c.html", "large.html"),
         "changed": ("b.HTML",),
         "removed": ("gone.html",),
+    }
+    assert changes.listed_files == {
+        "added": (FileItem(path="script-2.js"),),
+        "changed": (FileItem(path="style.css"),),
     }
     assert changes.is_any
     assert not changes.is_first
@@ -271,6 +275,65 @@ def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
 
     assert changes.pages["added"] == len(paths["added"]) == 1000
     assert changes.listed["added"] == tuple(f"{number:04}.html" for number in range(MAX_LISTED))
+
+
+CHUNKS: Final = [f"_next/chunks/{number:03}.js" for number in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("names", "listed"),
+    [
+        ([], []),
+        (["a.html", "b.css", "c.HTML"], ["b.css"]),
+        (
+            ["a.txt", "b/d.WASM", "b/c.Mjs", "b.js", "e.cjs", "f.json", "a/z.css"],
+            ["b.js", "e.cjs", "b/c.Mjs", "b/d.WASM", "a.txt", "f.json", "a/z.css"],
+        ),
+        (
+            [*CHUNKS, "assets/loader.js", "_next/chunks/deep/a.js", "_next/chunks/a.css"],
+            [
+                *CHUNKS[:5],
+                ("_next/chunks/", 295),
+                "_next/chunks/deep/a.js",
+                "assets/loader.js",
+                "_next/chunks/a.css",
+            ],
+        ),
+        ([f"{number}.js" for number in range(7)], [*[f"{n}.js" for n in range(5)], ("", 2)]),
+        (
+            [f"{n:02}/{name}.js" for n in range(60) for name in "ab"],
+            [f"{n:02}/{name}.js" for n in range(25) for name in "ab"],
+        ),
+    ],
+    ids=["none", "pages", "kinds of files", "many in one folder", "at the top", "many folders"],
+)
+@pytest.mark.parametrize("kind", ["added", "changed"])
+def test_of_other_files_scripts_are_listed_first_and_at_most_five_of_a_folder(
+    kind: str, names: Sequence[str], listed: Sequence[str | tuple[str, int]]
+) -> None:
+    new = {name.encode(): digests(2) for name in names}
+    old = dict.fromkeys(new, digests(1)) if kind == "changed" else {}
+
+    changes, _ = compared(old, new)
+
+    expected = []
+    for item in listed:
+        path, more = (item, 0) if isinstance(item, str) else item
+        expected.append(FileItem(path=path, more=more))
+    assert [*changes.listed_files[kind]] == expected
+
+
+def test_links_to_folders_are_listed_without_their_mark_and_count_as_files() -> None:
+    new = Manifest(
+        files={b"latest.txt": digests(1), b"v2/index.html": digests(1, 1)},
+        folder_links={b"latest": b"v2"},
+    )
+
+    changes, _ = compare(Manifest(), new)
+
+    names = [item.path for item in changes.listed_files["added"]]
+    assert names == ["latest", "latest.txt"]
+    assert changes.files["added"] == len(names)
 
 
 @pytest.mark.parametrize(
