@@ -19,7 +19,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
 
 from admin_api_simulator import ExportPlan, Fault, Simulator
-from admin_api_simulator.site import build_archive, site_files
+from admin_api_simulator.site import SCRIPT_PATH, build_archive, site_files
 from docs.pages import readme_workflows
 from docs_platform_action.bundle.helm_values import values_text
 from docs_platform_action.job import Job
@@ -51,6 +51,13 @@ SHA256_OF_SITE = [f"{hashlib.sha256(body).hexdigest()}  {name}" for name, body i
 ARCHIVE = build_archive(SITE, "tar.gz")
 OLD_PAGE = {"Bucket": BUCKET, "Body": b"The page that is online"}
 OLD_SCRIPTS = {days: f"_next/static/chunks/{days} days old.js" for days in (0, 29, 31)}
+HEADERS = {
+    SCRIPT_PATH: ("text/javascript", "public, max-age=31536000, immutable"),
+    "assets/site.css": ("text/css", "no-cache"),
+    "sitemap.xml": ("application/xml", "no-cache"),
+    "index.html": ("text/html", "no-cache"),
+    "404.html": ("text/html", "no-cache"),
+}
 DISTRIBUTION = {
     "CallerReference": "docs",
     "Comment": "",
@@ -69,6 +76,12 @@ DEPLOY = {"DOCS_CHART": CHART, "DOCS_CHART_VERSION": "0.1.0", "DOCS_KUBE_CONTEXT
 def hashed(token: str) -> str:
     """Return what the `gh` of the job image prints of its token."""
     return f"{hashlib.sha256(token.encode()).hexdigest()}  -"
+
+
+def headers(storage: Client, name: str) -> tuple[str, str]:
+    """Return the headers `Content-Type` and `Cache-Control` of a file in the bucket."""
+    head = storage.head_object(Bucket=BUCKET, Key=name)
+    return head["ContentType"], head["CacheControl"]
 
 
 def closed_pull_request(*, merged: bool, repository: str = "example/docs") -> dict[str, Any]:
@@ -204,12 +217,7 @@ def test_the_bucket_holds_the_site_and_scripts_of_the_last_weeks(
         if age <= 30 or not removes_old_scripts:
             expected[script] = b""
     assert contents(storage) == expected
-    page = storage.head_object(Bucket=BUCKET, Key="index.html")
-    assert page["ContentType"] == "text/html"
-    assert page["CacheControl"] == "no-cache"
-    style = storage.head_object(Bucket=BUCKET, Key="assets/site.css")
-    assert style["ContentType"] == "text/css"
-    assert style["CacheControl"] == "public, max-age=3600"
+    assert {name: headers(storage, name) for name in HEADERS} == HEADERS
     assert platform.count("start_export") == started
     invalidations = cdn.list_invalidations(DistributionId=distribution)["InvalidationList"]
     assert invalidations["Quantity"] == cleared

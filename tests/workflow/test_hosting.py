@@ -144,6 +144,7 @@ def test_a_server_answers_each_address_of_a_site(server: str) -> None:
     caching = {address: answer.headers.get("Cache-Control") for address, answer in answers.items()}
     assert caching["/guide"] == NO_CACHE
     assert caching["/api/"] == NO_CACHE
+    assert caching["/robots.txt"] == NO_CACHE
     assert caching["/_next/static/app-1f2e.js"] == FOR_EVER
 
 
