@@ -197,9 +197,11 @@ def _list_files(paths: Iterable[bytes]) -> Sequence[FileItem]:
 
 
 def _items_by_folder(paths: list[bytes]) -> Iterator[FileItem]:
-    """Yield the first files of each folder, and how many more it has."""
-    paths.sort()  # without the marks, the order may be another one
-    paths.sort(key=_folder_of)  # keeps the order in each folder
+    """Yield the first files of each folder, and how many more it has.
+
+    The files of a build are in deep folders, so those at the top come first.
+    """
+    paths.sort(key=lambda path: (path.count(b"/"), _folder_of(path), path))
     for folder, files in groupby(paths, key=_folder_of):
         for path in islice(files, _MAX_LISTED_OF_FOLDER):
             yield FileItem(path=path.decode())

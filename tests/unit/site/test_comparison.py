@@ -292,10 +292,10 @@ CHUNKS: Final = [f"_next/chunks/{number:03}.js" for number in range(300)]
         (
             [*CHUNKS, "assets/loader.js", "_next/chunks/deep/a.js", "_next/chunks/a.css"],
             [
+                "assets/loader.js",
                 *CHUNKS[:5],
                 ("_next/chunks/", 295),
                 "_next/chunks/deep/a.js",
-                "assets/loader.js",
                 "_next/chunks/a.css",
             ],
         ),
