@@ -8,12 +8,15 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 import requests
+from moto.s3.exceptions import S3AccessDeniedError
+from moto.s3.models import S3Backend
 from moto.server import ThreadedMotoServer
 
 from admin_api_simulator import Simulator
@@ -50,6 +53,7 @@ UPLOAD = {
     "AWS_ROLE": "arn:aws:iam::123456789012:role/docs",
     "DOCS_BUCKET": BUCKET,
 }
+UNFINISHED = "publication/unfinished"
 Client = Any  # boto3 defines its clients at run time
 
 
@@ -194,3 +198,20 @@ def contents(storage: Client, bucket: str = BUCKET) -> dict[str, bytes]:
         name = entry["Key"]
         files[name] = storage.get_object(Bucket=bucket, Key=name)["Body"].read()
     return files
+
+
+@contextmanager
+def refuse_upload(key: str) -> Iterator[None]:
+    """Make the storage refuse one file, which ends an upload half-way."""
+    put_object = S3Backend.put_object
+
+    def put_all_but_one(
+        self: S3Backend, bucket_name: str, key_name: str, *args: Any, **kwargs: Any
+    ) -> object:
+        if key_name == key:
+            raise S3AccessDeniedError
+        return put_object(self, bucket_name, key_name, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(S3Backend, "put_object", put_all_but_one)
+        yield
