@@ -161,6 +161,11 @@ def test_a_site_whose_upload_failed_is_collected_and_published(
     files = contents(host.storage)
     assert files.pop("publication/site.manifest")
     assert files == site_of(host)
+    # only names with a hash are cached for long
+    for name in files:
+        caching = host.storage.head_object(Bucket=BUCKET, Key=name)["CacheControl"]
+        assert caching.endswith("immutable") == name.startswith("_next/static/"), name
+        assert (caching == "no-cache") != name.startswith("_next/static/"), name
 
 
 STOP = "Stop if a publication did not finish"
