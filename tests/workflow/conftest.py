@@ -7,13 +7,16 @@ import re
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 import requests
+from moto.s3.exceptions import S3AccessDeniedError
+from moto.s3.models import S3Backend
 from moto.server import ThreadedMotoServer
 
 from admin_api_simulator import Simulator
@@ -60,6 +63,7 @@ COPIED_FOR_DEVELOPERS = {
     "docs-guides": "docs-developers",
 }
 """What differs between the workflows of two sites. The domain of the second one has a port."""
+UNFINISHED = "publication/unfinished"
 Client = Any  # boto3 defines its clients at run time
 
 
@@ -208,3 +212,31 @@ def contents(storage: Client, bucket: str = BUCKET) -> dict[str, bytes]:
         name = entry["Key"]
         files[name] = storage.get_object(Bucket=bucket, Key=name)["Body"].read()
     return files
+
+
+@contextmanager
+def during_upload(key: str, action: Callable[[], object]) -> Iterator[None]:
+    """Do something each time before the storage takes one file."""
+    put_object = S3Backend.put_object
+
+    def act_then_put(
+        self: S3Backend, bucket_name: str, key_name: str, *args: Any, **kwargs: Any
+    ) -> object:
+        if key_name == key:
+            action()
+        return put_object(self, bucket_name, key_name, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(S3Backend, "put_object", act_then_put)
+        yield
+
+
+@contextmanager
+def refuse_upload(key: str) -> Iterator[None]:
+    """Make the storage refuse one file, which ends an upload half-way."""
+
+    def refuse() -> None:
+        raise S3AccessDeniedError
+
+    with during_upload(key, refuse):
+        yield

@@ -33,9 +33,9 @@ def plan_workflows() -> dict[str, str]:
     made = {}
     for name, heading in SECTIONS.items():
         fetch_block, publish_block = blocks_of(page, f"### {heading}", "yaml")
-        (fetch,) = yaml.safe_load(fetch_block)
+        fetch = yaml.safe_load(fetch_block)
         publish = yaml.safe_load(publish_block)
-        steps = [fetch, export, *publish, *DEPLOYMENTS[name]]
+        steps = [*fetch, export, *publish, *DEPLOYMENTS[name]]
         jobs = {"publish": {"runs-on": "ubuntu-latest", "steps": steps}}
         made[f"{name}.yml"] = yaml.safe_dump({"name": name, "on": events, "jobs": jobs})
     return made

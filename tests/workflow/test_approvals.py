@@ -6,14 +6,11 @@ Each run has a plan and a publication.
 import hashlib
 import json
 import re
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pytest
-from moto.s3.exceptions import AccessForbidden
-from moto.s3.models import S3Backend
 
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import SiteChange, site_files
@@ -24,10 +21,13 @@ from tests.workflow.conftest import (
     DEVELOPERS_BUCKET,
     DEVELOPERS_DOMAIN,
     PAGES,
+    UNFINISHED,
     UPLOAD,
     Client,
     access,
     contents,
+    during_upload,
+    refuse_upload,
 )
 from tests.workflow.steps import run_step
 
@@ -56,7 +56,6 @@ APPROVED: Final = [review("approved", "production")]
 NOT_THIS: Final = [review("approved", "staging"), review("rejected", "production")]
 FIRST: Final = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}}
 MANIFEST: Final = "publication/site.manifest"
-UNFINISHED: Final = "publication/unfinished"
 
 
 class Bucket:
@@ -194,45 +193,8 @@ def test_after_a_failed_cache_step_the_next_plan_compares_with_what_is_live(
     assert "guides/new-40.html" in bucket.site()
 
 
-class HalfWay:
-    """Does something in the middle of an upload, when a certain page is stored, once."""
-
-    def __init__(self, key: str, action: Callable[[], None]) -> None:
-        self._key = key
-        self._action = action
-        self._lock = threading.Lock()
-
-    def reached(self, key: str) -> None:
-        with self._lock:
-            if key != self._key:
-                return
-            self._key = ""
-        self._action()
-
-
-@pytest.fixture
-def half_way(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], None]], None]:
-    """Return what sets which page is waited for, and what happens then."""
-
-    def install(key: str, action: Callable[[], None]) -> None:
-        watch = HalfWay(key, action)
-        store = S3Backend.put_object
-
-        def put_object(self: S3Backend, bucket: str, key: str, *values: Any, **more: Any) -> Any:
-            watch.reached(key)
-            return store(self, bucket, key, *values, **more)
-
-        monkeypatch.setattr(S3Backend, "put_object", put_object)
-
-    return install
-
-
-def refuse() -> None:
-    raise AccessForbidden("of the test")
-
-
 def test_after_a_half_done_upload_the_next_plan_names_it_and_going_back_resolves_it(
-    bucket: Bucket, half_way: Callable[[str, Callable[[], None]], None]
+    bucket: Bucket,
 ) -> None:
     first = bucket.run(**FIRST)
 
@@ -241,8 +203,8 @@ def test_after_a_half_done_upload_the_next_plan_names_it_and_going_back_resolves
     (earlier,) = bucket.kept()
 
     bucket.change(added=40)
-    half_way("index.html", refuse)
-    failed = bucket.run()
+    with refuse_upload("index.html"):
+        failed = bucket.run()
 
     assert not failed.succeeded, failed.log
     new = bucket.unfinished()
@@ -284,9 +246,7 @@ def test_the_publication_that_did_not_finish_runs_again(bucket: Bucket) -> None:
     bucket.assert_manifest_is_live()
 
 
-def test_a_publication_that_begins_during_another_one_stops(
-    bucket: Bucket, half_way: Callable[[str, Callable[[], None]], None]
-) -> None:
+def test_a_publication_that_begins_during_another_one_stops(bucket: Bucket) -> None:
     during: list[WorkflowRun] = []
     inputs = {"first-publication": "true", "job-id": "se_other"}
     bucket.platform.add_export_job("se_other", domain=DOMAIN, pages=3)
@@ -294,8 +254,8 @@ def test_a_publication_that_begins_during_another_one_stops(
     def publish_too() -> None:
         during.append(bucket.run(event="workflow_dispatch", inputs=inputs))
 
-    half_way("index.html", publish_too)
-    run = bucket.run(**FIRST)
+    with during_upload("index.html", publish_too):
+        run = bucket.run(**FIRST)
 
     (other,) = during
     assert not other.succeeded, other.log

@@ -15,7 +15,7 @@ from tests.engine import ROOT, action_image, remove_labelled_containers
 from tests.gitlab import Pipeline
 from tests.keys import ADMIN_KEY
 from tests.workflow.act import DOMAIN
-from tests.workflow.conftest import BUCKET, Client, access, contents
+from tests.workflow.conftest import BUCKET, UNFINISHED, Client, access, contents, refuse_upload
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
@@ -118,6 +118,64 @@ def test_nothing_else_is_uploaded(start: Callable[..., Pipeline], storage: Clien
 
     assert code != 0, log
     assert site_of(storage) == {}
+
+
+def test_an_upload_that_fails_half_way_is_retried_before_anything_else_is_published(
+    start: Callable[..., Pipeline], storage: Client
+) -> None:
+    first = start(**FIRST)
+    run_jobs(first)
+    overtaken = start(change=SiteChange(removed=1))
+    run_jobs(overtaken, ("fetch", "plan", "approve"))
+    change = SiteChange(added=3)
+    failed = start(change=change)
+    run_jobs(failed, ("fetch", "plan", "approve"))
+    with refuse_upload("guides/new-2.html"):
+        code, log = failed.run("upload")
+
+    assert code != 0, log
+    archive = contents(storage)[UNFINISHED].decode()
+    assert archive == (failed.project("plan") / "docs.bundle.sha256").read_text()
+
+    online = contents(storage)
+    for pipeline, job in ((start(), "fetch"), (overtaken, "upload")):
+        code, log = pipeline.run(job)
+
+        assert code != 0, log
+        assert f"The publication of the archive {archive} did not finish" in log
+        assert contents(storage) == online
+
+    run_jobs(failed, ("upload",))
+
+    assert site_of(storage) == site_files(domain=DOMAIN, pages=PAGES, change=change)
+    assert UNFINISHED not in contents(storage)
+    assert contents(storage)["publication/site.manifest"] == (
+        (failed.project("plan") / "new.manifest").read_bytes()
+    )
+    run_jobs(start(), ("fetch",))
+
+
+def test_an_upload_whose_manifest_is_stored_already_can_be_retried(
+    start: Callable[..., Pipeline], storage: Client
+) -> None:
+    pipeline = start(**FIRST)
+    run_jobs(pipeline)
+    # as if only the removal of the marker had failed
+    archive = (pipeline.project("plan") / "docs.bundle.sha256").read_bytes()
+    storage.put_object(Bucket=BUCKET, Key=UNFINISHED, Body=archive)
+
+    run_jobs(pipeline, ("upload",))
+
+    assert UNFINISHED not in contents(storage)
+
+
+def test_what_cannot_be_read_is_not_missing(start: Callable[..., Pipeline]) -> None:
+    nowhere = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
+
+    code, log = start(**FIRST, **nowhere).run("fetch")
+
+    assert code != 0, log
+    assert "Could not connect" in log, log
 
 
 def test_a_stopped_plan_keeps_its_list_of_changes(start: Callable[..., Pipeline]) -> None:

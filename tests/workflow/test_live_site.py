@@ -1,15 +1,26 @@
 """upload-and-check.yml, with a host that serves the bucket."""
 
+import re
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from typing import Any
 
 import pytest
 
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import SiteChange, build_archive, site_files
 from tests.workflow.act import DOMAIN, Act, WorkflowRun
-from tests.workflow.conftest import BUCKET, PAGES, UPLOAD, Client, contents
+from tests.workflow.conftest import (
+    BUCKET,
+    PAGES,
+    UNFINISHED,
+    UPLOAD,
+    Client,
+    access,
+    contents,
+    refuse_upload,
+)
 from tests.workflow.steps import run_step
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
@@ -72,18 +83,31 @@ def site_of(host: Host, *, removed: int = 0) -> dict[str, bytes]:
     return {**files, "sitemap.xml": sitemap}
 
 
-def test_the_log_shows_what_answered_with_what_and_a_site_with_a_broken_link_is_not_uploaded(
-    act: Act, platform: Simulator, host: Host
-) -> None:
-    def publish(files: dict[str, bytes], **given: object) -> WorkflowRun:
+FIRST = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}}
+Publish = Callable[..., WorkflowRun]
+
+
+@pytest.fixture
+def publish(act: Act, platform: Simulator, host: Host) -> Publish:
+    def run(files: dict[str, bytes], *, distribution: str = "", **given: Any) -> WorkflowRun:
         platform.plan_export(DOMAIN, ExportPlan(bundle=build_archive(files, "tar.gz")))
-        variables = {**UPLOAD, "DOCS_SITE_URL": f"{host.url}/"}
+        variables = {
+            **UPLOAD,
+            "DOCS_SITE_URL": f"{host.url}/",
+            "DOCS_DISTRIBUTION": distribution,
+        }
         environment = {"AWS_ENDPOINT_URL": host.storage.meta.endpoint_url}
         return act.run(
             "upload-and-check.yml", platform, variables=variables, environment=environment, **given
         )
 
-    first = publish(site_of(host), event="workflow_dispatch", inputs={"first-publication": "true"})
+    return run
+
+
+def test_the_log_shows_what_answered_with_what_and_a_site_with_a_broken_link_is_not_uploaded(
+    publish: Publish, host: Host
+) -> None:
+    first = publish(site_of(host), **FIRST)
     removed = publish(site_of(host, removed=1))
 
     assert first.succeeded, first.log
@@ -101,6 +125,83 @@ def test_the_log_shows_what_answered_with_what_and_a_site_with_a_broken_link_is_
     assert "[404] assets/site.css\n" in broken.log
     assert "Nothing was uploaded. The site has broken links" in broken.log
     assert contents(host.storage) == online
+
+
+def test_what_is_online_is_compared_even_if_the_cache_could_not_be_cleared(
+    publish: Publish, host: Host
+) -> None:
+    first = publish(site_of(host), distribution="E-OF-NOBODY", **FIRST)
+
+    assert not first.succeeded, first.log
+    assert "NoSuchDistribution" in first.log
+    assert UNFINISHED not in contents(host.storage)
+
+    second = publish(site_of(host, removed=1))
+
+    assert second.succeeded, second.log
+    assert f", 1 removed, {PAGES - 1} unchanged; " in second.log
+
+
+def test_a_site_whose_upload_failed_is_collected_and_published(
+    publish: Publish, platform: Simulator, host: Host
+) -> None:
+    with refuse_upload("index.html"):
+        failed = publish(site_of(host), **FIRST)
+
+    assert not failed.succeeded, failed.log
+    assert contents(host.storage)[UNFINISHED]
+
+    (job_id,) = set(re.findall(r"Job (se_\w+) started", failed.log))
+    started = platform.count("start_export")
+    inputs = {"first-publication": "true", "job-id": job_id}
+    finished = publish(site_of(host), event="workflow_dispatch", inputs=inputs)
+
+    assert finished.succeeded, finished.log
+    assert platform.count("start_export") == started
+    files = contents(host.storage)
+    assert files.pop("publication/site.manifest")
+    assert files == site_of(host)
+    # only names with a hash are cached for long
+    for name in files:
+        caching = host.storage.head_object(Bucket=BUCKET, Key=name)["CacheControl"]
+        assert caching.endswith("immutable") == name.startswith("_next/static/"), name
+        assert (caching == "no-cache") != name.startswith("_next/static/"), name
+
+
+STOP = "Stop if a publication did not finish"
+
+
+@pytest.mark.parametrize(
+    ("marker", "changed", "status", "error"),
+    [
+        (None, {}, 0, ""),
+        (b"1f2e", {"JOB_ID": "se_1"}, 0, ""),
+        (b"1f2e", {}, 1, "::error::The publication of the archive 1f2e did not finish. "),
+        # what cannot be read is not missing
+        (
+            None,
+            {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"},
+            1,
+            "::error::Could not check for an unfinished publication: download failed: ",
+        ),
+    ],
+)
+def test_a_run_stops_unless_the_last_publication_has_finished(
+    examples_image: str,
+    storage: Client,
+    marker: bytes | None,
+    changed: dict[str, str],
+    status: int,
+    error: str,
+) -> None:
+    if marker is not None:
+        storage.put_object(Bucket=BUCKET, Key=UNFINISHED, Body=marker)
+    variables = {"BUCKET": f"s3://{BUCKET}", "JOB_ID": "", **access(storage), **changed}
+
+    code, log = run_step(examples_image, "upload-and-check.yml", STOP, variables)
+
+    assert code == status, log
+    assert error in log, log
 
 
 def without_function(host: Host) -> None:

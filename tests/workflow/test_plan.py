@@ -3,6 +3,7 @@
 They publish, compare with what is published, and stop a site that lost its pages.
 """
 
+import hashlib
 import re
 
 import pytest
@@ -10,11 +11,12 @@ import pytest
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import SiteChange
 from tests.workflow.act import DOMAIN, Act, WorkflowRun
-from tests.workflow.conftest import BUCKET, Client, access
+from tests.workflow.conftest import BUCKET, UNFINISHED, Client, access, contents, refuse_upload
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a session builds the images
 
 FIRST = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}}
+LISTED = re.compile("^([0-9a-f]{64})  (.+)$", re.MULTILINE)
 MANIFESTS = {"plan-host": "site.manifest", "plan-s3": "publication/site.manifest"}
 
 
@@ -89,3 +91,56 @@ def test_a_site_is_published_compared_and_stopped(
 
     assert by_hand.succeeded, by_hand.log
     assert host.files()[MANIFESTS[name]] != published[MANIFESTS[name]]
+
+
+def test_an_upload_that_fails_half_way_is_finished_before_anything_else_is_compared(
+    act: Act, platform: Simulator, storage: Client
+) -> None:
+    host = Host(act, platform, storage, "plan-s3")
+    first = host.publish(**FIRST)
+    published = contents(storage)[MANIFESTS["plan-s3"]]
+    with refuse_upload("guides/new-2.html"):
+        failed = host.publish(SiteChange(added=3))
+
+    assert first.succeeded, first.log
+    assert not failed.succeeded, failed.log
+    # more is online than the manifest says
+    assert {"guides/new-1.html", "guides/new-3.html"} & {*host.files()}
+    assert contents(storage)[MANIFESTS["plan-s3"]] == published
+    archive = contents(storage)[UNFINISHED].decode()
+    assert re.fullmatch("[0-9a-f]{64}", archive)
+
+    started = platform.count("start_export")
+    online = host.files()
+    stopped = host.publish()
+
+    assert not stopped.succeeded, stopped.log
+    assert f"::error::The publication of the archive {archive} did not finish." in stopped.log
+    assert platform.count("start_export") == started
+    assert host.files() == online
+
+    platform.add_export_job("se_other", domain=DOMAIN, pages=3)
+    inputs = {"job-id": "se_other", "max-removed": "100%"}
+    other = host.publish(event="workflow_dispatch", inputs=inputs)
+
+    assert not other.succeeded, other.log
+    reason = f"another publication did not finish, that of the archive {archive}"
+    assert f"::error::Not uploaded: {reason}" in other.log
+    assert host.files() == online
+
+    (job_id,) = set(re.findall(r"Job (se_\w+) started", failed.log))
+    finished = host.publish(event="workflow_dispatch", inputs={"job-id": job_id})
+
+    assert finished.succeeded, finished.log
+    assert "Changes: pages: 3 added, " in finished.log
+    files = contents(storage)
+    manifest = files.pop(MANIFESTS["plan-s3"]).decode()
+    digests = {name: hashlib.sha256(body).hexdigest() for name, body in files.items()}
+    assert {name: sha256 for sha256, name in LISTED.findall(manifest)} == digests
+
+    # what was online for a while counts as published
+    inputs = {"max-removed": "50%"}
+    removed = host.publish(SiteChange(), event="workflow_dispatch", inputs=inputs)
+
+    assert removed.succeeded, removed.log
+    assert ", 3 removed, " in removed.log
