@@ -197,6 +197,9 @@ class Changes:
     is_first: bool  # nothing is published yet
     pages_besides_404: int | None = None  # the reported number, if it leaves out `404.html` alone
     look_alikes: LookAlikes | None = None
+    removal_limit: str = ""  # what `max-removed` allows, if it is set
+    lost_folders: str = ""  # those without any page now
+    scripts: str = ""  # how many are added and changed, and where
     folder_links: str = ""  # what happens to links to folders, if anything
     has_alarm: bool = False  # there is a warning about the texts
 
@@ -254,7 +257,12 @@ class Changes:
                 "and `404.html`."
             )
         if self.pages[self.REMOVED]:
-            notes.append(f"{self.removal}.")
+            limit = f"; {self.removal_limit}" if self.removal_limit else ""
+            notes.append(f"{self.removal}{limit}.")
+        if self.lost_folders:
+            notes.append(f"No page is left in {self.lost_folders}.")
+        if self.scripts:
+            notes.append(f"Scripts {self.scripts}.")
         if self.folder_links:
             notes.append(f"Links to folders: {self.folder_links}.")
         if self.look_alikes is not None:

@@ -158,6 +158,9 @@ def test_a_site_that_lost_half_of_its_pages_is_stopped_and_can_be_collected(site
     collected = site.export(mode="collect", job_id=ended.outputs["jobId"], max_removed="6")
 
     assert collected.exit_code == 0
+    limit = "6 of 13 published pages would be removed; `max-removed` allows 6."
+    assert limit in collected.log
+    assert limit.replace("`", "") in collected.summary.replace("`", "")
     assert collected.outputs["siteSha256"] == ended.outputs["siteSha256"]
     assert collected.result["changes"] == ended.result["changes"]
     assert site.platform.simulator.count("start_export") == 2

@@ -5,7 +5,7 @@ from typing import Final
 
 from ..errors import TooFewPages, TooManyRemoved
 from ..inputs.settings import DeliverySettings, PublicationSettings
-from ..models import Changes
+from ..models import Changes, MaxRemoved
 from ..text import pluralize
 
 MAX_NAMED: Final = 5  # removed pages in an error
@@ -103,19 +103,24 @@ def describe_lack(counts: Counts) -> list[str]:
     ]
 
 
-def check_removed(changes: Changes, settings: PublicationSettings) -> None:
-    """Raise `TooManyRemoved` if more pages are removed than allowed."""
-    max_removed = settings.max_removed
+def describe_removal_limit(changes: Changes, max_removed: MaxRemoved | None) -> str:
+    """Return how many pages may be removed, in words. Empty if any number may be."""
     if max_removed is None:
-        return
-    removed = changes.pages[Changes.REMOVED]
-    allowed = max_removed.of(changes.published_pages)
-    if removed <= allowed:
-        return
-
+        return ""
     limit = "`max-removed`"
     if max_removed.is_percentage:
         limit = f"`max-removed` ({max_removed.amount}%)"
+    return f"{limit} allows {max_removed.of(changes.published_pages):,}"
+
+
+def check_removed(changes: Changes, settings: PublicationSettings) -> None:
+    """Raise `TooManyRemoved` if more pages are removed than allowed."""
+    if settings.max_removed is None:
+        return
+    removed = changes.pages[Changes.REMOVED]
+    if removed <= settings.max_removed.of(changes.published_pages):
+        return
+
     named = [f"'{path}'" for path in changes.listed[Changes.REMOVED][:MAX_NAMED]]
     unnamed = removed - len(named)
     if unnamed:
@@ -125,7 +130,8 @@ def check_removed(changes: Changes, settings: PublicationSettings) -> None:
     if changes.look_alikes is not None:
         details.append(changes.look_alikes.note)
     details.append("Nothing was published.")
+    limit = describe_removal_limit(changes, settings.max_removed)
     raise TooManyRemoved(
-        f"{changes.removal}, but {limit} allows {allowed:,}",
+        f"{changes.removal}, but {limit}",
         details=tuple(details),
     )

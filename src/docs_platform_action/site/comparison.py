@@ -2,13 +2,14 @@
 
 import json
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby, islice
 from typing import Final, Literal
 
 from ..models import Changes, FileDigests, FileItem, LookAlikes, Manifest
-from ..text import list_first
+from ..text import list_first, pluralize
 from .links import reachable_files
 from .page import is_page
 
@@ -16,6 +17,7 @@ MAX_LISTED: Final = 50  # pages of a kind in the summary, and items about other 
 # so that a build's many scripts do not hide one in another folder
 _MAX_LISTED_OF_FOLDER: Final = 5
 _MAX_NAMED_LINKS: Final = 5
+_MAX_NAMED_FOLDERS: Final = 5
 _NOT_FOUND_PAGE: Final = b"404.html"
 _SCRIPT_ENDINGS: Final = (b".js", b".mjs", b".cjs", b".wasm")
 _LISTED_FILES: Final = (Changes.ADDED, Changes.CHANGED)  # those removed often change with a build
@@ -33,8 +35,13 @@ def compare(
     `reported_pages` is the number of pages that the API reported, if any.
     Raises `InvalidBundle` if links lead in a circle.
     """
-    paths_by_kind, unchanged = _by_kind(_compared(published), _compared(new))
+    old_files = _compared(published)
+    new_files = _compared(new)
+    paths_by_kind, unchanged = _by_kind(old_files, new_files)
     changes = _count(paths_by_kind, unchanged, is_first=not published.files)
+    changes = replace(changes, lost_folders=_describe_lost_folders(old_files, new_files))
+    if not changes.is_first:  # every file is added
+        changes = replace(changes, scripts=_describe_scripts(paths_by_kind))
     if _is_without_404(reported_pages, new.files):
         changes = replace(changes, pages_besides_404=reported_pages)
     look_alikes = _find_look_alikes(paths_by_kind[Changes.REMOVED], paths_by_kind[Changes.ADDED])
@@ -86,6 +93,63 @@ def _by_kind(
         Changes.REMOVED: sorted(published.keys() - files.keys()),
     }
     return paths_by_kind, unchanged
+
+
+def _describe_lost_folders(published: Iterable[bytes], new: Iterable[bytes]) -> str:
+    """Return the folders that had pages and have none now. Empty if there is none.
+
+    A folder with a single page is left out: where each page is in a folder, its page says as much.
+    """
+    counts = _pages_by_folder(published)
+    lost = counts.keys() - _pages_by_folder(new).keys()
+    found: list[str] = []
+    for folder in sorted(lost):
+        if counts[folder] == 1 or _parent_of(folder) in lost:
+            continue
+        found.append(f"'{folder.decode()}' ({pluralize(counts[folder], 'page')})")
+    return list_first(found, _MAX_NAMED_FOLDERS)
+
+
+def _pages_by_folder(paths: Iterable[bytes]) -> Counter[bytes]:
+    """Return how many pages each folder has, with those in the folders inside."""
+    counts: Counter[bytes] = Counter()
+    for path in paths:
+        if is_page(path):
+            folder = _folder_of(path)
+            while folder:
+                counts[folder] += 1
+                folder = _parent_of(folder)
+    return counts
+
+
+def _parent_of(folder: bytes) -> bytes:
+    return _folder_of(folder.removesuffix(b"/"))
+
+
+def _describe_scripts(paths_by_kind: Mapping[str, Sequence[bytes]]) -> str:
+    """Return how many scripts are added and changed in each top folder, the fewest first.
+
+    So one that somebody has added stands out beside those of a build. Empty if there is none.
+    """
+    parts: list[str] = []
+    for kind in _LISTED_FILES:
+        counts: Counter[bytes] = Counter()
+        for path in paths_by_kind[kind]:
+            if _is_script(path):
+                folder, slash, _ = path.rpartition(b"/")
+                counts[folder.partition(b"/")[0] + slash] += 1
+        folders = sorted(counts, key=lambda folder: (counts[folder], folder))
+        places: list[str] = []
+        for folder in folders:
+            place = f"in '{folder.decode()}'" if folder else "at the top"
+            places.append(f"{counts[folder]:,} {place}")
+        if places:
+            parts.append(f"{kind}: {list_first(places, _MAX_NAMED_FOLDERS)}")
+    return "; ".join(parts)
+
+
+def _is_script(path: bytes) -> bool:
+    return path.lower().endswith(_SCRIPT_ENDINGS)
 
 
 def _describe_links(published: Mapping[bytes, bytes], new: Mapping[bytes, bytes]) -> str:
@@ -188,7 +252,7 @@ def _list_files(paths: Iterable[bytes]) -> Sequence[FileItem]:
     others: list[bytes] = []
     for path in paths:
         name = path.removesuffix(b"/")  # the mark of a link to a folder
-        if name.lower().endswith(_SCRIPT_ENDINGS):
+        if _is_script(name):
             scripts.append(name)
         else:
             others.append(name)

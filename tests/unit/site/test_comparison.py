@@ -265,7 +265,71 @@ def test_a_reported_number_of_pages_without_the_404_page_is_explained(
 def test_the_share_of_the_published_pages_that_are_removed_is_named() -> None:
     changes, _ = compare(Manifest(files=OLD), Manifest(files=NEW))
 
-    assert changes.notes == ["1 of 5 published pages would be removed."]
+    assert changes.notes[0] == "1 of 5 published pages would be removed."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lost"),
+    [
+        (["api/a.html", "api/b.html"], ["api/c.css"], "'api/' (2 pages)"),
+        (["api/a.html", "api/v1/b.html", "api/v1/c.html"], [], "'api/' (3 pages)"),
+        (
+            ["api/a.html", "api/v1/b.html", "api/v1/c.html", "x/1.html", "x/2.html"],
+            ["api/a.html"],
+            "'api/v1/' (2 pages), 'x/' (2 pages)",
+        ),
+        (["api/a.html", "api/b.html"], ["api/b.html"], ""),
+        (["api/a.html", "api/b.html"], ["api/v2/c.html"], ""),
+        (["guide/index.html"], ["guide.html"], ""),
+        (["api/a.css", "api/b.css", "c.html", "d.html"], ["c.html"], ""),
+    ],
+)
+def test_a_folder_that_loses_all_of_its_pages_is_named(
+    old: Sequence[str], new: Sequence[str], lost: str
+) -> None:
+    kept = {name.encode(): PAGE for name in [*new, "index.html"]}
+
+    changes, _ = compared({name.encode(): PAGE for name in [*old, "index.html"]}, kept)
+
+    notes = [note for note in changes.notes if note.startswith("No page")]
+    assert notes == ([f"No page is left in {lost}."] if lost else [])
+
+
+@pytest.mark.parametrize(
+    ("added", "changed", "note"),
+    [
+        ([], [], []),
+        (["a.html", "b.css"], ["c.css"], []),
+        (
+            [*[f"_next/{number}/a.js" for number in range(9)], "assets/loader.MJS", "b.wasm"],
+            [],
+            ["Scripts added: 1 at the top, 1 in 'assets/', 9 in '_next/'."],
+        ),
+        (["a.js"], ["b/c.js"], ["Scripts added: 1 at the top; changed: 1 in 'b/'."]),
+        (
+            [f"{number}/a.js" for number in range(7)],
+            [],
+            [
+                "Scripts added: 1 in '0/', 1 in '1/', 1 in '2/', 1 in '3/', 1 in '4/' and 2 more.",
+            ],
+        ),
+    ],
+)
+def test_the_folders_of_new_and_changed_scripts_are_named(
+    added: Sequence[str], changed: Sequence[str], note: Sequence[str]
+) -> None:
+    old = {name.encode(): digests(1) for name in [*changed, "old.js"]}
+    new = {name.encode(): digests(2) for name in [*changed, *added]}
+
+    changes, _ = compared(old, new)
+
+    assert [*changes.notes] == note
+
+
+def test_the_scripts_of_a_first_publication_are_not_counted_by_folder() -> None:
+    changes, _ = compared({}, {b"a.js": digests(1)})
+
+    assert not any(note.startswith("Scripts") for note in changes.notes)
 
 
 def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
