@@ -8,9 +8,12 @@ import json
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.s3.models import s3_backends
 
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import SiteChange, site_files
@@ -246,6 +249,22 @@ def test_the_publication_that_did_not_finish_runs_again(bucket: Bucket) -> None:
     bucket.assert_manifest_is_live()
 
 
+def test_a_first_publication_that_did_not_finish_is_finished_by_going_back_to_it(
+    bucket: Bucket,
+) -> None:
+    with refuse_upload("index.html"):
+        failed = bucket.run(**FIRST)
+
+    assert not failed.succeeded, failed.log
+    assert MANIFEST not in contents(bucket.storage)
+
+    back = bucket.go_back(bucket.unfinished())
+
+    assert back.succeeded, back.log
+    assert bucket.site() == site_files(domain=DOMAIN, pages=PAGES)
+    bucket.assert_manifest_is_live()
+
+
 def test_a_publication_that_begins_during_another_one_stops(bucket: Bucket) -> None:
     during: list[WorkflowRun] = []
     inputs = {"first-publication": "true", "job-id": "se_other"}
@@ -395,93 +414,24 @@ def test_only_plans_of_the_same_site_are_cancelled(
     assert asked == [str(run) for run in cancelled], log
 
 
-BEFORE: Final = b"what was published when the plan was made"
-PLANNED: Final = b"what the plan publishes"
-ARCHIVE: Final = "a" * 64
-STALE: Final = "::error::Something else was published after the plan that was approved. "
-OTHER: Final = f"::error::The publication of the archive {ANOTHER} has not finished. "
-
-
-def digest(data: bytes | None) -> str:
-    return "none" if data is None else hashlib.sha256(data).hexdigest()
-
-
-@pytest.mark.parametrize(
-    ("before", "left_before", "published", "unfinished", "error"),
-    [
-        (BEFORE, "none", BEFORE, None, ""),
-        (BEFORE, "none", b"another site", None, STALE),
-        (BEFORE, "none", None, None, STALE),
-        (None, "none", None, None, ""),
-        (None, "none", BEFORE, None, STALE),
-        # this job runs again
-        (BEFORE, "none", BEFORE, ARCHIVE, ""),
-        (None, "none", None, ARCHIVE, ""),
-        (BEFORE, "none", PLANNED, None, ""),
-        (None, "none", PLANNED, None, ""),
-        (BEFORE, "none", b"another site", ARCHIVE, STALE),
-        # another publication has not finished
-        (BEFORE, "none", BEFORE, ANOTHER, OTHER),
-        (BEFORE, "none", PLANNED, ANOTHER, OTHER),
-        (BEFORE, "none", BEFORE, "", "::error::The publication of the archive  has not finished. "),
-        # going back knew it
-        (BEFORE, ANOTHER, BEFORE, ANOTHER, ""),
-        (BEFORE, ANOTHER, BEFORE, None, ""),
-        (BEFORE, ANOTHER, BEFORE, ARCHIVE, ""),
-        (BEFORE, ANOTHER, b"another site", None, STALE),
-    ],
-)
-def test_the_published_site_is_compared_with_the_one_of_the_plan(
-    examples_image: str,
-    storage: Client,
-    before: bytes | None,
-    left_before: str,
-    published: bytes | None,
-    unfinished: str | None,
-    error: str,
-) -> None:
-    if published is not None:
-        storage.put_object(Bucket=BUCKET, Key=MANIFEST, Body=published)
-    if unfinished is not None:
-        storage.put_object(Bucket=BUCKET, Key=UNFINISHED, Body=unfinished.encode())
-    variables = {
-        "BUCKET": f"s3://{BUCKET}",
-        "SHA256": ARCHIVE,
-        "PUBLISHED": digest(before),
-        "UNFINISHED": left_before,
-        "PLANNED": digest(PLANNED),
-        "GITHUB_OUTPUT": "/dev/stdout",
-        **access(storage),
-    }
-    step = "Stop if the published site is not the one of the plan"
-
-    code, log = run_step(examples_image, PLAN, step, variables)
-
-    expected_code = 1 if error else 0
-    assert code == expected_code, log
-    assert error in log, log
-    if not error:
-        is_first = "true" if published is None else "false"
-        assert f"is-first={is_first}\n" in log
-
-
 FETCH: Final = "Fetch the manifest of the published site"
 NO_ANSWER: Final = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"}
+HALF_DONE: Final = f"::error::The publication of the archive {ANOTHER} has not finished, "
+NO_MANIFEST: Final = "::error::There is no manifest of the published site. If nothing is published "
+COMMANDS: Final = "d\n::stop-commands::token\nstate=none none\n"
 
 
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({"BUCKET": "s3://"}, "::error::Set the variable DOCS_BUCKET to a bucket's name"),
-        ({"BUCKET": f"s3://{BUCKET}/folder"}, "::error::Set the variable DOCS_BUCKET to a bucket"),
-        ({}, "::error::There is no manifest of the published site. If nothing is published yet"),
-        ({"FIRST_PUBLICATION": "true"}, ""),
-        (NO_ANSWER, "::error::What is published could not be read: "),
-    ],
-)
-def test_a_plan_without_what_it_compares_with_stops(
-    examples_image: str, storage: Client, given: Mapping[str, str], error: str
-) -> None:
+def store(storage: Client, key: str, body: str | None) -> None:
+    if body is None:
+        storage.delete_object(Bucket=BUCKET, Key=key)
+    else:
+        storage.put_object(Bucket=BUCKET, Key=key, Body=body.encode())
+
+
+def run_with_bucket(
+    image: str, workflow: str, step: str, storage: Client, given: Mapping[str, str]
+) -> tuple[int, str, dict[str, str]]:
+    """Run a step, and return its exit code, its log and its outputs."""
     variables = {
         "BUCKET": f"s3://{BUCKET}",
         "FIRST_PUBLICATION": "false",
@@ -489,12 +439,136 @@ def test_a_plan_without_what_it_compares_with_stops(
         **access(storage),
         **given,
     }
+    code, log = run_step(image, workflow, step, variables)
+    return code, log, dict(re.findall(r"^([\w-]+)=(.*)$", log, re.MULTILINE))
 
-    code, log = run_step(examples_image, PLAN, FETCH, variables)
+
+@pytest.mark.parametrize(
+    ("workflow", "published", "unfinished", "given", "error"),
+    [
+        (PLAN, "a site", None, {}, ""),
+        (PLAN, None, None, {"FIRST_PUBLICATION": "true"}, ""),
+        (PLAN, None, None, {}, NO_MANIFEST),
+        (PLAN, "a site", ANOTHER, {}, HALF_DONE),
+        (PLAN, None, ANOTHER, {"FIRST_PUBLICATION": "true"}, HALF_DONE),
+        (PLAN, "a site", COMMANDS, {}, HALF_DONE.replace(ANOTHER, "unknown")),
+        (PLAN, "a site", "", {}, HALF_DONE.replace(ANOTHER, "unknown")),
+        (PLAN, None, None, {"BUCKET": "s3://"}, "::error::Set the variable DOCS_BUCKET to a "),
+        (PLAN, None, None, {"BUCKET": f"s3://{BUCKET}/folder"}, "::error::Set the variable DOCS_"),
+        (PLAN, "a site", None, NO_ANSWER, "::error::What is published could not be read: "),
+        (BACK, "a site", None, {}, ""),
+        (BACK, "a site", ANOTHER, {}, ""),
+        (BACK, "a site", COMMANDS, {}, ""),
+        (BACK, None, ANOTHER, {}, ""),
+        (BACK, None, None, {}, "::error::There is no manifest of a published site in s3://"),
+        (BACK, "a site", None, NO_ANSWER, "::error::What is published could not be read: "),
+    ],
+)
+def test_a_plan_knows_what_is_published_or_stops(
+    examples_image: str,
+    storage: Client,
+    workflow: str,
+    published: str | None,
+    unfinished: str | None,
+    given: Mapping[str, str],
+    error: str,
+) -> None:
+    store(storage, MANIFEST, published)
+    store(storage, UNFINISHED, unfinished)
+
+    code, log, outputs = run_with_bucket(examples_image, workflow, FETCH, storage, given)
 
     expected_code = 1 if error else 0
     assert code == expected_code, log
     assert error in log, log
+    assert "stop-commands" not in log
+    if error:
+        return
+    digest = "none" if published is None else hashlib.sha256(published.encode()).hexdigest()
+    assert outputs["state"].endswith(f" {digest}")
+    expected = {None: "none", COMMANDS: "unknown"}.get(unfinished, unfinished)
+    assert outputs["unfinished"] == expected
+    assert ("::warning::" in log) == (unfinished is not None)
+
+
+BEFORE: Final = "what was published when the plan was made"
+PLANNED: Final = "what the plan publishes"
+AGAIN: Final = "what was published then, but again"
+OTHER: Final = "another site"
+ARCHIVE: Final = "a" * 64
+STALE: Final = "::error::Something else was published after the plan that was approved. "
+NOT_FINISHED: Final = "::error::The publication of the archive {} has not finished. "
+LEFT: Final = NOT_FINISHED.format(ANOTHER)
+
+
+@pytest.mark.parametrize(
+    ("before", "left_before", "published", "unfinished", "error"),
+    [
+        (BEFORE, None, BEFORE, None, ""),
+        (BEFORE, None, OTHER, None, STALE),
+        (BEFORE, None, AGAIN, None, STALE),
+        (BEFORE, None, None, None, STALE),
+        (None, None, None, None, ""),
+        (None, None, BEFORE, None, STALE),
+        # this job runs again
+        (BEFORE, None, BEFORE, ARCHIVE, ""),
+        (None, None, None, ARCHIVE, ""),
+        (BEFORE, None, PLANNED, None, ""),
+        (BEFORE, None, PLANNED, ARCHIVE, ""),
+        (None, None, PLANNED, None, ""),
+        (BEFORE, None, OTHER, ARCHIVE, STALE),
+        # another publication has not finished
+        (BEFORE, None, BEFORE, ANOTHER, LEFT),
+        (BEFORE, None, PLANNED, ANOTHER, LEFT),
+        (BEFORE, None, BEFORE, COMMANDS, NOT_FINISHED.format("unknown")),
+        # going back knew it
+        (BEFORE, ANOTHER, BEFORE, ANOTHER, ""),
+        (BEFORE, COMMANDS, BEFORE, COMMANDS, ""),
+        (BEFORE, ANOTHER, BEFORE, None, ""),
+        (BEFORE, ANOTHER, BEFORE, ARCHIVE, ""),
+        (BEFORE, ANOTHER, OTHER, None, STALE),
+        (BEFORE, ANOTHER, AGAIN, None, STALE),
+        (None, ANOTHER, None, ANOTHER, ""),
+        (None, ANOTHER, OTHER, None, STALE),
+    ],
+)
+def test_the_published_site_is_compared_with_the_one_of_the_plan(
+    examples_image: str,
+    storage: Client,
+    before: str | None,
+    left_before: str | None,
+    published: str | None,
+    unfinished: str | None,
+    error: str,
+) -> None:
+    store(storage, MANIFEST, before)
+    store(storage, UNFINISHED, left_before)
+    workflow = PLAN if left_before is None else BACK
+    first = {"FIRST_PUBLICATION": "true" if before is None else "false"}
+    code, log, plan = run_with_bucket(examples_image, workflow, FETCH, storage, first)
+    assert code == 0, log
+
+    if published == AGAIN:
+        keys = s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[BUCKET].keys
+        keys[MANIFEST].last_modified += timedelta(minutes=1)
+    elif published != before:
+        store(storage, MANIFEST, published)
+    store(storage, UNFINISHED, unfinished)
+    outputs_of_plan = {
+        "SHA256": ARCHIVE,
+        "PUBLISHED": plan["state"],
+        "UNFINISHED": plan["unfinished"],
+        "PLANNED": hashlib.sha256(PLANNED.encode()).hexdigest(),
+    }
+    step = "Stop if the published site is not the one of the plan"
+    code, log, outputs = run_with_bucket(examples_image, PLAN, step, storage, outputs_of_plan)
+
+    expected_code = 1 if error else 0
+    assert code == expected_code, log
+    assert error in log, log
+    assert "stop-commands" not in log
+    if not error:
+        assert outputs["is-first"] == ("true" if published is None else "false")
 
 
 @pytest.fixture

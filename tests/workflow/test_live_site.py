@@ -182,7 +182,7 @@ STOP = "Stop if a publication did not finish"
             None,
             {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"},
             1,
-            "::error::Could not check for an unfinished publication: download failed: ",
+            "::error::Could not check for an unfinished publication: fatal error: ",
         ),
     ],
 )
