@@ -59,6 +59,9 @@ APPROVED: Final = [review("approved", "production")]
 NOT_THIS: Final = [review("approved", "staging"), review("rejected", "production")]
 FIRST: Final = {"event": "workflow_dispatch", "inputs": {"first-publication": "true"}}
 MANIFEST: Final = "publication/site.manifest"
+KEPT_ARTIFACTS: Final = "$RUNNER_TOOL_CACHE/$ARTIFACTS"
+CHANGES: Final = f"docs-changes-{BUCKET}.json"
+CHANGES_LINK: Final = f"[All added, changed and removed files](https://artifacts.invalid/{CHANGES})"
 
 
 class Bucket:
@@ -150,9 +153,11 @@ def test_exactly_the_approved_archive_is_published_and_an_earlier_one_again(buck
     bucket.assert_manifest_is_live()
 
     bucket.change(added=1, changed=2, removed=1)
-    second = bucket.run()
+    second = bucket.run(between=f"cat {KEPT_ARTIFACTS}/{CHANGES}/{CHANGES}")
 
     assert second.succeeded, second.log
+    assert '"guides/new-1.html"' in second.log, "the list of changes goes along"
+    assert CHANGES_LINK in second.log
     assert bucket.site() != published
     assert "guides/new-1.html" in bucket.site()
     assert len(bucket.kept()) == 2
@@ -193,6 +198,7 @@ def test_after_a_failed_cache_step_the_next_plan_compares_with_what_is_live(
 
     assert not stopped.succeeded, stopped.log
     assert "40 of 53 published pages would be removed" in stopped.log
+    assert CHANGES_LINK in stopped.log
     assert "guides/new-40.html" in bucket.site()
 
 

@@ -38,17 +38,15 @@ def compare(
     old_files = _compared(published)
     new_files = _compared(new)
     paths_by_kind, unchanged = _by_kind(old_files, new_files)
-    changes = _count(paths_by_kind, unchanged, is_first=not published.files)
-    changes = replace(changes, lost_folders=_describe_lost_folders(old_files, new_files))
-    if not changes.is_first:  # every file is added
-        changes = replace(changes, scripts=_describe_scripts(paths_by_kind))
-    if _is_without_404(reported_pages, new.files):
-        changes = replace(changes, pages_besides_404=reported_pages)
-    look_alikes = _find_look_alikes(paths_by_kind[Changes.REMOVED], paths_by_kind[Changes.ADDED])
-    if look_alikes is not None:
-        changes = replace(changes, look_alikes=look_alikes)
-    folder_links = _describe_links(published.folder_links, new.folder_links)
-    changes = replace(changes, folder_links=folder_links)
+    counted = _count(paths_by_kind, unchanged, is_first=not published.files)
+    changes = replace(
+        counted,
+        pages_besides_404=_pages_besides_404(reported_pages, new.files),
+        lost_folders=_describe_lost_folders(old_files, new_files),
+        scripts="" if counted.is_first else _describe_scripts(paths_by_kind),
+        folder_links=_describe_links(published.folder_links, new.folder_links),
+        look_alikes=_find_look_alikes(paths_by_kind[Changes.REMOVED], paths_by_kind[Changes.ADDED]),
+    )
     if published.folder_links or new.folder_links:
         # without the slashes, the order may be another one
         for paths in paths_by_kind.values():
@@ -203,11 +201,15 @@ def _unicode_form(name: str) -> str:
     return "neither NFC nor NFD"
 
 
-def _is_without_404(reported_pages: int | None, files: Mapping[bytes, FileDigests]) -> bool:
-    """Return whether the API's number is that of the site's pages without `404.html`."""
+def _pages_besides_404(
+    reported_pages: int | None, files: Mapping[bytes, FileDigests]
+) -> int | None:
+    """Return the API's number if it is that of the site's pages without `404.html`."""
     if reported_pages is None or _NOT_FOUND_PAGE not in files:
-        return False
-    return reported_pages + 1 == sum(1 for path in files if is_page(path))
+        return None
+    if reported_pages + 1 != sum(1 for path in files if is_page(path)):
+        return None
+    return reported_pages
 
 
 def _has_new_text(old: FileDigests, new: FileDigests) -> bool:
