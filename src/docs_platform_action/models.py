@@ -179,11 +179,31 @@ class LookAlikes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileItem:
-    """An item in a list of files: a file, or how many `more` are in the folder at its path."""
+class MaxRemoved:
+    """How many pages may be removed: a number, or a percentage of the published ones."""
 
-    path: str  # of a folder: with a slash at its end, or empty for the top
-    more: int = 0
+    amount: int
+    is_percentage: bool
+
+    def of(self, published: int) -> int:
+        """Return how many of the published pages may be removed."""
+        if self.is_percentage:
+            return published * self.amount // 100
+        return self.amount
+
+    def describe(self, published: int) -> str:
+        """Return the limit in words."""
+        limit = f"`max-removed` ({self.amount}%)" if self.is_percentage else "`max-removed`"
+        return f"{limit} allows {self.of(published):,}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderFiles:
+    """The first files of a folder, and how many more it has."""
+
+    folder: str  # with a slash at its end. Empty for the site's top folder
+    paths: Sequence[str]
+    more: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,11 +213,11 @@ class Changes:
     pages: Mapping[str, int]  # how many
     files: Mapping[str, int]  # how many other files
     listed: Mapping[str, Sequence[str]]  # the first pages
-    listed_files: Mapping[str, Sequence[FileItem]]  # the first other files, scripts before others
+    listed_files: Mapping[str, Sequence[FolderFiles]]  # the first other files, scripts first
     is_first: bool  # nothing is published yet
     pages_besides_404: int | None = None  # the reported number, if it leaves out `404.html` alone
     look_alikes: LookAlikes | None = None
-    removal_limit: str = ""  # what `max-removed` allows, if it is set
+    max_removed: MaxRemoved | None = None
     lost_folders: str = ""  # those without any page now
     scripts: str = ""  # how many are added and changed, and where
     folder_links: str = ""  # what happens to links to folders, if anything
@@ -257,7 +277,9 @@ class Changes:
                 "and `404.html`."
             )
         if self.pages[self.REMOVED]:
-            limit = f"; {self.removal_limit}" if self.removal_limit else ""
+            limit = ""
+            if self.max_removed is not None:
+                limit = f"; {self.max_removed.describe(self.published_pages)}"
             notes.append(f"{self.removal}{limit}.")
         if self.lost_folders:
             notes.append(f"No page is left in {self.lost_folders}.")
@@ -350,20 +372,6 @@ class OutputPath:
     path: Path
     root: Path
     name: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class MaxRemoved:
-    """How many pages may be removed: a number, or a percentage of the published ones."""
-
-    amount: int
-    is_percentage: bool
-
-    def of(self, published: int) -> int:
-        """Return how many of the published pages may be removed."""
-        if self.is_percentage:
-            return published * self.amount // 100
-        return self.amount
 
 
 def is_identifier(value: str) -> bool:

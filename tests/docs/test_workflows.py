@@ -157,3 +157,44 @@ def test_the_lock_files_have_hashes_and_no_addresses() -> None:
         if name:  # the one without a name is these tests
             assert "integrity" in package, name
             assert "resolved" not in package, name
+
+
+OF_BUCKET = " --exclude 'publication/*'"  # where a whole bucket is published to
+UPLOADING = [
+    ROOT / "README.md",
+    ROOT / "docs" / "plan.md",
+    ROOT / "examples" / "outside" / "gitlab-ci.yml",
+    *[file for file in EXAMPLES if "aws s3 sync" in file.read_text("utf-8")],
+]
+
+
+def upload_commands(file: Path) -> list[str]:
+    return re.findall(
+        r"^[ -]*(aws s3 (?:cp --recursive|sync) .*)$", file.read_text("utf-8"), flags=re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("file", UPLOADING, ids=lambda file: file.name)
+def test_every_upload_has_the_same_order_and_caching(file: Path) -> None:
+    expected = upload_commands(ROOT / "examples" / "upload-to-s3.yml")
+    assert len(expected) == 4
+    if file.name == "export-many-deploy-each.yml":
+        expected = [line.replace("$BUCKET", "$FOLDER").replace(OF_BUCKET, "") for line in expected]
+
+    assert upload_commands(file) == expected
+
+
+@pytest.mark.parametrize("file", [*UPLOADING[3:], ROOT / "README.md"], ids=lambda file: file.name)
+def test_an_upload_holds_the_lock_of_its_bucket(file: Path) -> None:
+    if file.suffix == ".md":
+        text, group = readme_workflows()["readme-publish.yml"], "docs-publish-docs-example-com"
+    else:
+        text, group = file.read_text("utf-8"), r"docs-publish-\$\{\{ .*vars\.DOCS_BUCKET \}\}"
+    workflow = yaml.safe_load(text)
+
+    for job in workflow["jobs"].values():
+        if "aws s3 sync" not in str(job):
+            continue
+        lock = job.get("concurrency", workflow.get("concurrency"))
+        assert re.fullmatch(group, lock["group"])
+        assert "cancel-in-progress" not in lock

@@ -326,15 +326,10 @@ def publish_and_export(
     return site.export(**inputs)
 
 
-@pytest.mark.parametrize(
-    ("changes_path", "rest"),
-    [("", "- and 70 more\n"), ("changes.json", "- and 70 more; `changes-path` lists all\n")],
-)
 def test_a_planted_script_is_named_among_many_changed_pages_and_scripts_of_a_new_build(
-    action: Action, changes_path: str, rest: str
+    action: Action,
 ) -> None:
-    chunks = "_next/static/chunks/"
-    build = {f"{chunks}{number:03}-{{}}.js": b"chunk" for number in range(300)}
+    build = {f"_next/static/chunks/{number:03}-{{}}.js": b"chunk" for number in range(300)}
     old = {name.format("old"): content for name, content in build.items()}
     new = {name.format("new"): content for name, content in build.items()}
 
@@ -342,18 +337,15 @@ def test_a_planted_script_is_named_among_many_changed_pages_and_scripts_of_a_new
         action,
         {**pages_with("N", 120), **old},
         {**pages_with("N, changed", 120), **new, "assets/loader.js": b"planted"},
-        changes_path=changes_path,
+        changes_path="",
     )
 
-    _, _, pages = ended.summary.partition("<summary>Text changed: 120 pages</summary>")
-    assert rest in pages
-    _, _, files = pages.partition("<summary>Added: 301 other files</summary>\n\n")
-    items, _, _ = files.partition("\n\n")
-    assert items.replace("\\", "").splitlines() == [
-        "- assets/loader.js",
-        *[f"- {chunks}{number:03}-new.js" for number in range(5)],
-        f"- and 295 more in {chunks}",
-    ]
+    fact = "Scripts added: 1 in 'assets/', 300 in '_next/static/'."
+    assert fact in ended.log
+    summary = ended.summary.replace("\\", "")
+    assert fact in summary
+    assert "<summary>Added: 301 other files</summary>\n\n- assets/loader.js\n" in summary
+    assert "- and 70 more\n" in summary
 
 
 def pages_with(text: str, count: int = 12) -> dict[str, bytes]:

@@ -233,7 +233,7 @@ def during_upload(key: str, action: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def refuse_upload(key: str) -> Iterator[None]:
-    """Make the storage refuse one file, which ends an upload half-way."""
+    """Make the storage refuse one file, which ends an upload halfway."""
 
     def refuse() -> None:
         raise S3AccessDeniedError

@@ -120,7 +120,7 @@ def test_nothing_else_is_uploaded(start: Callable[..., Pipeline], storage: Clien
     assert site_of(storage) == {}
 
 
-def test_an_upload_that_fails_half_way_is_retried_before_anything_else_is_published(
+def test_an_upload_that_fails_halfway_is_retried_before_anything_else_is_published(
     start: Callable[..., Pipeline], storage: Client
 ) -> None:
     first = start(**FIRST)
@@ -142,7 +142,7 @@ def test_an_upload_that_fails_half_way_is_retried_before_anything_else_is_publis
         code, log = pipeline.run(job)
 
         assert code != 0, log
-        assert f"The publication of the archive {archive} did not finish" in log
+        assert f"The publication of the archive {archive} has not finished" in log
         assert contents(storage) == online
 
     run_jobs(failed, ("upload",))

@@ -1,6 +1,5 @@
 """Steps of the examples that stop the job, each as a script without a workflow around it."""
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -28,7 +27,6 @@ OTHER_CHART = (
     'printf %s "$TEMPLATE" > /other/templates/values.yaml; '
     'printf %s "$VALUES" > export-values.yaml'
 )
-RERUN = ("plan-and-publish.yml", "Stop if an earlier attempt of this run was approved")
 WAIT = ("export-the-merged-commit.yml", "Wait until the site contains the commit")
 COMMIT = "c0ffee" * 6 + "c0de"
 NOT_YET = """
@@ -76,16 +74,6 @@ def served(address: str) -> str:
         "esac; }; "
         "export -f curl"
     )
-
-
-def approved_by(*names: str) -> dict[str, str]:
-    approvals = [{"state": "approved", "user": {"login": name}} for name in names]
-    answers = {"repos/example/docs/actions/runs/7/approvals": approvals}
-    return {
-        "GITHUB_REPOSITORY": "example/docs",
-        "GITHUB_RUN_ID": "7",
-        "GH_ANSWERS": json.dumps(answers),
-    }
 
 
 @pytest.mark.parametrize(
@@ -145,8 +133,6 @@ def approved_by(*names: str) -> dict[str, str]:
             1,
             "KUBE_CONTEXT: Set the variable DOCS_KUBE_CONTEXT\n",
         ),
-        (RERUN, "true", approved_by(), 0, ""),
-        (RERUN, "true", approved_by("reviewer"), 1, "::error::An earlier attempt was approved. "),
         (WAIT, "true", {"MARKER_URL": ""}, 1, "MARKER_URL: Set the variable DOCS_MARKER_URL\n"),
         (
             WAIT,

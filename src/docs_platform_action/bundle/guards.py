@@ -5,7 +5,7 @@ from typing import Final
 
 from ..errors import TooFewPages, TooManyRemoved
 from ..inputs.settings import DeliverySettings, PublicationSettings
-from ..models import Changes, MaxRemoved
+from ..models import Changes
 from ..text import pluralize
 
 MAX_NAMED: Final = 5  # removed pages in an error
@@ -103,16 +103,6 @@ def describe_lack(counts: Counts) -> list[str]:
     ]
 
 
-def describe_removal_limit(changes: Changes, max_removed: MaxRemoved | None) -> str:
-    """Return how many pages may be removed, in words. Empty if any number may be."""
-    if max_removed is None:
-        return ""
-    limit = "`max-removed`"
-    if max_removed.is_percentage:
-        limit = f"`max-removed` ({max_removed.amount}%)"
-    return f"{limit} allows {max_removed.of(changes.published_pages):,}"
-
-
 def check_removed(changes: Changes, settings: PublicationSettings) -> None:
     """Raise `TooManyRemoved` if more pages are removed than allowed."""
     if settings.max_removed is None:
@@ -130,8 +120,5 @@ def check_removed(changes: Changes, settings: PublicationSettings) -> None:
     if changes.look_alikes is not None:
         details.append(changes.look_alikes.note)
     details.append("Nothing was published.")
-    limit = describe_removal_limit(changes, settings.max_removed)
-    raise TooManyRemoved(
-        f"{changes.removal}, but {limit}",
-        details=tuple(details),
-    )
+    limit = settings.max_removed.describe(changes.published_pages)
+    raise TooManyRemoved(f"{changes.removal}, but {limit}", details=tuple(details))

@@ -21,14 +21,7 @@ from ..text import pluralize
 from .archive import CHUNK_BYTES, ZIP_MAGICS
 from .decompression import decompressed
 from .file import BundleFile
-from .guards import (
-    Counts,
-    check_removed,
-    check_unpacked_pages,
-    describe_lack,
-    describe_removal_limit,
-    lacks_pages,
-)
+from .guards import Counts, check_removed, check_unpacked_pages, describe_lack, lacks_pages
 from .only_file import describe_only_file
 from .pipe import Pipe
 from .staging import Staged, write_file
@@ -209,8 +202,7 @@ class Publication:
     def _compare(self, published: Manifest, new: Manifest, *, has_alarm: bool) -> Changes:
         """Return, record and write what changes."""
         changes, paths = compare(published, new, self.job.page_count)
-        limit = describe_removal_limit(changes, self.settings.max_removed)
-        changes = replace(changes, has_alarm=has_alarm, removal_limit=limit)
+        changes = replace(changes, has_alarm=has_alarm, max_removed=self.settings.max_removed)
         target = self.settings.changes_path
         if target is not None:
             self._write(target, "the changes", changes_json(paths))

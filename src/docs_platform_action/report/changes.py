@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ..job import Job
-from ..models import Changes, Delivered, FileItem
+from ..models import Changes, Delivered
 from ..text import list_first, pluralize
 from .markup import Markup
 
@@ -29,11 +29,12 @@ def changes_section(delivered: Delivered, markup: Markup) -> str:
     """
     if delivered.changes is None:
         return ""
-    has_full_list = delivered.changes_path is not None
-    return "\n\n".join(_paragraphs(delivered.changes, markup, has_full_list=has_full_list))
+    source = "; `changes-path` lists all" if delivered.changes_path is not None else ""
+    return "\n\n".join(_paragraphs(delivered.changes, source, markup))
 
 
-def _paragraphs(changes: Changes, markup: Markup, *, has_full_list: bool) -> Iterator[str]:
+def _paragraphs(changes: Changes, source: str, markup: Markup) -> Iterator[str]:
+    """Yield the paragraphs. `source` says where all is that a list leaves out."""
     yield "**Changes since the last publication**"
     if not changes.is_any:
         yield "None: every file is as published."
@@ -42,10 +43,10 @@ def _paragraphs(changes: Changes, markup: Markup, *, has_full_list: bool) -> Ite
     yield _table(changes)
     for kind in _LISTS:
         if changes.listed[kind]:
-            yield _page_list(changes, kind, markup, has_full_list=has_full_list)
+            yield _page_list(changes, kind, source, markup)
     for kind in _FILE_LISTS:
         if changes.listed_files[kind]:
-            yield _file_list(changes, kind, markup, has_full_list=has_full_list)
+            yield _file_list(changes, kind, source, markup)
 
 
 def short_changes(changes: Changes) -> str:
@@ -88,46 +89,35 @@ def _cell(counts: Mapping[str, int], kind: str) -> str:
     return f"{counts[kind]:,}"
 
 
-def _page_list(changes: Changes, kind: str, markup: Markup, *, has_full_list: bool) -> str:
+def _page_list(changes: Changes, kind: str, source: str, markup: Markup) -> str:
     count = changes.pages[kind]
     listed = changes.listed[kind]
     title = f"{_name_of(kind).capitalize()}: {pluralize(count, 'page')}"
     if kind == Changes.CHANGED:
         title += " (text as before)"
     items = [_path(path, markup) for path in listed]
-    items += _rest(count - len(listed), has_full_list=has_full_list)
+    if count > len(listed):
+        items.append(f"and {count - len(listed):,} more{source}")
     return _details(title, items)
 
 
-def _file_list(changes: Changes, kind: str, markup: Markup, *, has_full_list: bool) -> str:
+def _file_list(changes: Changes, kind: str, source: str, markup: Markup) -> str:
     count = changes.files[kind]
-    listed = changes.listed_files[kind]
     title = f"{kind.capitalize()}: {pluralize(count, 'other file')}"
-    items = [_file_item(item, markup) for item in listed]
-    shown = sum(item.more or 1 for item in listed)
-    items += _rest(count - shown, has_full_list=has_full_list)
+    items: list[str] = []
+    for files in changes.listed_files[kind]:
+        items += [_path(path, markup) for path in files.paths]
+        if files.more:
+            folder = _path(files.folder, markup) if files.folder else "the site's top folder"
+            items.append(f"and {files.more:,} more in {folder}")
+        count -= len(files.paths) + files.more
+    if count:
+        items.append(f"and {count:,} more{source}")
     return _details(title, items)
-
-
-def _file_item(item: FileItem, markup: Markup) -> str:
-    if not item.more:
-        return _path(item.path, markup)
-    if not item.path:
-        return f"and {item.more:,} more at the top"
-    return f"and {item.more:,} more in {_path(item.path, markup)}"
 
 
 def _path(path: str, markup: Markup) -> str:
     return markup.literal(path, max_length=_MAX_PATH_LENGTH)
-
-
-def _rest(count: int, *, has_full_list: bool) -> Sequence[str]:
-    """Return the item about what is not listed, if anything."""
-    if not count:
-        return ()
-    if has_full_list:
-        return (f"and {count:,} more; `changes-path` lists all",)
-    return (f"and {count:,} more",)
 
 
 def _details(title: str, items: Iterable[str]) -> str:

@@ -2,24 +2,19 @@
 
 import json
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, groupby, islice
 from typing import Final, Literal
 
-from ..models import Changes, FileDigests, FileItem, LookAlikes, Manifest
-from ..text import list_first, pluralize
+from ..models import Changes, FileDigests, FolderFiles, LookAlikes, Manifest
+from ..text import list_first
+from .folders import describe_lost_folders, describe_scripts, list_files
 from .links import reachable_files
 from .page import is_page
 
-MAX_LISTED: Final = 50  # pages of a kind in the summary, and items about other files
-# so that a build's many scripts do not hide one in another folder
-_MAX_LISTED_OF_FOLDER: Final = 5
+MAX_LISTED: Final = 50  # pages of a kind in the summary
 _MAX_NAMED_LINKS: Final = 5
-_MAX_NAMED_FOLDERS: Final = 5
 _NOT_FOUND_PAGE: Final = b"404.html"
-_SCRIPT_ENDINGS: Final = (b".js", b".mjs", b".cjs", b".wasm")
 _LISTED_FILES: Final = (Changes.ADDED, Changes.CHANGED)  # those removed often change with a build
 _UNICODE_FORMS: Final[Sequence[Literal["NFC", "NFD"]]] = ("NFC", "NFD")
 
@@ -35,15 +30,13 @@ def compare(
     `reported_pages` is the number of pages that the API reported, if any.
     Raises `InvalidBundle` if links lead in a circle.
     """
-    old_files = _compared(published)
-    new_files = _compared(new)
-    paths_by_kind, unchanged = _by_kind(old_files, new_files)
+    paths_by_kind, unchanged = _by_kind(_compared(published), _compared(new))
     counted = _count(paths_by_kind, unchanged, is_first=not published.files)
     changes = replace(
         counted,
         pages_besides_404=_pages_besides_404(reported_pages, new.files),
-        lost_folders=_describe_lost_folders(old_files, new_files),
-        scripts="" if counted.is_first else _describe_scripts(paths_by_kind),
+        lost_folders=describe_lost_folders(published.files, new.files),
+        scripts="" if counted.is_first else describe_scripts(paths_by_kind, _LISTED_FILES),
         folder_links=_describe_links(published.folder_links, new.folder_links),
         look_alikes=_find_look_alikes(paths_by_kind[Changes.REMOVED], paths_by_kind[Changes.ADDED]),
     )
@@ -91,63 +84,6 @@ def _by_kind(
         Changes.REMOVED: sorted(published.keys() - files.keys()),
     }
     return paths_by_kind, unchanged
-
-
-def _describe_lost_folders(published: Iterable[bytes], new: Iterable[bytes]) -> str:
-    """Return the folders that had pages and have none now. Empty if there is none.
-
-    A folder with a single page is left out: where each page is in a folder, its page says as much.
-    """
-    counts = _pages_by_folder(published)
-    lost = counts.keys() - _pages_by_folder(new).keys()
-    found: list[str] = []
-    for folder in sorted(lost):
-        if counts[folder] == 1 or _parent_of(folder) in lost:
-            continue
-        found.append(f"'{folder.decode()}' ({pluralize(counts[folder], 'page')})")
-    return list_first(found, _MAX_NAMED_FOLDERS)
-
-
-def _pages_by_folder(paths: Iterable[bytes]) -> Counter[bytes]:
-    """Return how many pages each folder has, with those in the folders inside."""
-    counts: Counter[bytes] = Counter()
-    for path in paths:
-        if is_page(path):
-            folder = _folder_of(path)
-            while folder:
-                counts[folder] += 1
-                folder = _parent_of(folder)
-    return counts
-
-
-def _parent_of(folder: bytes) -> bytes:
-    return _folder_of(folder.removesuffix(b"/"))
-
-
-def _describe_scripts(paths_by_kind: Mapping[str, Sequence[bytes]]) -> str:
-    """Return how many scripts are added and changed in each top folder, the fewest first.
-
-    So one that somebody has added stands out beside those of a build. Empty if there is none.
-    """
-    parts: list[str] = []
-    for kind in _LISTED_FILES:
-        counts: Counter[bytes] = Counter()
-        for path in paths_by_kind[kind]:
-            if _is_script(path):
-                folder, slash, _ = path.rpartition(b"/")
-                counts[folder.partition(b"/")[0] + slash] += 1
-        folders = sorted(counts, key=lambda folder: (counts[folder], folder))
-        places: list[str] = []
-        for folder in folders:
-            place = f"in '{folder.decode()}'" if folder else "at the top"
-            places.append(f"{counts[folder]:,} {place}")
-        if places:
-            parts.append(f"{kind}: {list_first(places, _MAX_NAMED_FOLDERS)}")
-    return "; ".join(parts)
-
-
-def _is_script(path: bytes) -> bool:
-    return path.lower().endswith(_SCRIPT_ENDINGS)
 
 
 def _describe_links(published: Mapping[bytes, bytes], new: Mapping[bytes, bytes]) -> str:
@@ -227,7 +163,7 @@ def _count(
     page_counts: dict[str, int] = {}
     file_counts: dict[str, int] = {}
     listed: dict[str, Sequence[str]] = {}
-    listed_files: dict[str, Sequence[FileItem]] = {}
+    listed_files: dict[str, Sequence[FolderFiles]] = {}
     for kind, paths in paths_by_kind.items():
         pages = [path for path in paths if is_page(path)]
         page_counts[kind] = len(pages)
@@ -235,7 +171,7 @@ def _count(
             file_counts[kind] = len(paths) - len(pages)
         listed[kind] = tuple(page.decode() for page in pages[:MAX_LISTED])
         if kind in _LISTED_FILES:
-            listed_files[kind] = _list_files(path for path in paths if not is_page(path))
+            listed_files[kind] = list_files(path for path in paths if not is_page(path))
     unchanged_pages = sum(1 for path in unchanged if is_page(path))
     page_counts[Changes.UNCHANGED] = unchanged_pages
     file_counts[Changes.UNCHANGED] = len(unchanged) - unchanged_pages
@@ -246,40 +182,6 @@ def _count(
         listed_files=listed_files,
         is_first=is_first,
     )
-
-
-def _list_files(paths: Iterable[bytes]) -> Sequence[FileItem]:
-    """Return the first items of a list of files: scripts, then others, each sorted by folder."""
-    scripts: list[bytes] = []
-    others: list[bytes] = []
-    for path in paths:
-        name = path.removesuffix(b"/")  # the mark of a link to a folder
-        if _is_script(name):
-            scripts.append(name)
-        else:
-            others.append(name)
-    items = chain(_items_by_folder(scripts), _items_by_folder(others))
-    return tuple(islice(items, MAX_LISTED))
-
-
-def _items_by_folder(paths: list[bytes]) -> Iterator[FileItem]:
-    """Yield the first files of each folder, and how many more it has.
-
-    The files of a build are in deep folders, so those at the top come first.
-    """
-    paths.sort(key=lambda path: (path.count(b"/"), _folder_of(path), path))
-    for folder, files in groupby(paths, key=_folder_of):
-        for path in islice(files, _MAX_LISTED_OF_FOLDER):
-            yield FileItem(path=path.decode())
-        more = sum(1 for _ in files)
-        if more:
-            yield FileItem(path=folder.decode(), more=more)
-
-
-def _folder_of(path: bytes) -> bytes:
-    """Return the path of a file's folder, with a slash at its end. Empty at the top."""
-    folder, slash, _ = path.rpartition(b"/")
-    return folder + slash
 
 
 def describe(changes: Changes) -> Iterator[str]:

@@ -507,12 +507,12 @@ class TestChanges:
 
         title, items = block[0].text, items_of(block)
         assert title == "Added: 1,073 other files"
-        assert items[:6] == [*names[:5], "and 2 more at the top"]
+        assert items[:6] == [*names[:5], "and 2 more in the site's top folder"]
         assert items[6:12] == [
             *[f"_next/[id]/{name}.js" for name in (0, 1, 10, 100, 1000)],
             "and 1,001 more in _next/[id]/",
         ]
-        assert items[12:] == [*names[-60:-22], "and 22 more"]
+        assert items[12:] == [*names[-60:-20], "and 20 more"]
 
     def test_of_several_sites_they_are_a_column_and_in_the_details_of_each(self) -> None:
         changes, _ = compare(Manifest(files=self.OLD), Manifest(files=self.NEW))

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from docs_platform_action.models import Changes, FileDigests, FileItem, LookAlikes, Manifest
+from docs_platform_action.models import Changes, FileDigests, FolderFiles, LookAlikes, Manifest
 from docs_platform_action.site.comparison import MAX_LISTED, changes_json, compare, describe
 
 
@@ -71,8 +71,8 @@ def test_pages_whose_text_changed_are_told_from_those_that_differ_in_markup_alon
         "removed": ("gone.html",),
     }
     assert changes.listed_files == {
-        "added": (FileItem(path="script-2.js"),),
-        "changed": (FileItem(path="style.css"),),
+        "added": (FolderFiles(folder="", paths=["script-2.js"], more=0),),
+        "changed": (FolderFiles(folder="", paths=["style.css"], more=0),),
     }
     assert changes.is_any
     assert not changes.is_first
@@ -268,68 +268,35 @@ def test_the_share_of_the_published_pages_that_are_removed_is_named() -> None:
     assert changes.notes[0] == "1 of 5 published pages would be removed."
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "lost"),
-    [
-        (["api/a.html", "api/b.html"], ["api/c.css"], "'api/' (2 pages)"),
-        (["api/a.html", "api/v1/b.html", "api/v1/c.html"], [], "'api/' (3 pages)"),
-        (
-            ["api/a.html", "api/v1/b.html", "api/v1/c.html", "x/1.html", "x/2.html"],
-            ["api/a.html"],
-            "'api/v1/' (2 pages), 'x/' (2 pages)",
-        ),
-        (["api/a.html", "api/b.html"], ["api/b.html"], ""),
-        (["api/a.html", "api/b.html"], ["api/v2/c.html"], ""),
-        (["guide/index.html"], ["guide.html"], ""),
-        (["api/a.css", "api/b.css", "c.html", "d.html"], ["c.html"], ""),
-    ],
-)
-def test_a_folder_that_loses_all_of_its_pages_is_named(
-    old: Sequence[str], new: Sequence[str], lost: str
-) -> None:
-    kept = {name.encode(): PAGE for name in [*new, "index.html"]}
+def test_the_folders_of_lost_pages_and_of_new_scripts_are_named() -> None:
+    old = dict.fromkeys((b"index.html", b"api/a.html", b"api/b.html"), PAGE)
 
-    changes, _ = compared({name.encode(): PAGE for name in [*old, "index.html"]}, kept)
+    changes, _ = compared(old, {b"index.html": PAGE, b"assets/a.js": PAGE})
 
-    notes = [note for note in changes.notes if note.startswith("No page")]
-    assert notes == ([f"No page is left in {lost}."] if lost else [])
-
-
-@pytest.mark.parametrize(
-    ("added", "changed", "note"),
-    [
-        ([], [], []),
-        (["a.html", "b.css"], ["c.css"], []),
-        (
-            [*[f"_next/{number}/a.js" for number in range(9)], "assets/loader.MJS", "b.wasm"],
-            [],
-            ["Scripts added: 1 at the top, 1 in 'assets/', 9 in '_next/'."],
-        ),
-        (["a.js"], ["b/c.js"], ["Scripts added: 1 at the top; changed: 1 in 'b/'."]),
-        (
-            [f"{number}/a.js" for number in range(7)],
-            [],
-            [
-                "Scripts added: 1 in '0/', 1 in '1/', 1 in '2/', 1 in '3/', 1 in '4/' and 2 more.",
-            ],
-        ),
-    ],
-)
-def test_the_folders_of_new_and_changed_scripts_are_named(
-    added: Sequence[str], changed: Sequence[str], note: Sequence[str]
-) -> None:
-    old = {name.encode(): digests(1) for name in [*changed, "old.js"]}
-    new = {name.encode(): digests(2) for name in [*changed, *added]}
-
-    changes, _ = compared(old, new)
-
-    assert [*changes.notes] == note
+    assert changes.notes == [
+        "2 of 3 published pages would be removed.",
+        "No page is left in 'api/' (2 pages).",
+        "Scripts added: 1 in 'assets/'.",
+    ]
 
 
 def test_the_scripts_of_a_first_publication_are_not_counted_by_folder() -> None:
-    changes, _ = compared({}, {b"a.js": digests(1)})
+    changes, _ = compared({}, {b"a.js": PAGE})
 
     assert not any(note.startswith("Scripts") for note in changes.notes)
+
+
+def test_a_link_to_a_folder_that_is_removed_is_named_once() -> None:
+    files = {b"v2/a.html": PAGE, b"v2/b.html": PAGE}
+
+    changes, _ = compare(
+        Manifest(files=files, folder_links={b"latest": b"v2"}), Manifest(files=files)
+    )
+
+    assert changes.notes == [
+        "2 of 4 published pages would be removed.",
+        "Links to folders: 'latest' is removed.",
+    ]
 
 
 def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
@@ -341,52 +308,6 @@ def test_only_the_first_pages_are_listed_and_all_are_counted() -> None:
     assert changes.listed["added"] == tuple(f"{number:04}.html" for number in range(MAX_LISTED))
 
 
-CHUNKS: Final = [f"_next/chunks/{number:03}.js" for number in range(300)]
-
-
-@pytest.mark.parametrize(
-    ("names", "listed"),
-    [
-        ([], []),
-        (["a.html", "b.css", "c.HTML"], ["b.css"]),
-        (
-            ["a.txt", "b/d.WASM", "b/c.Mjs", "b.js", "e.cjs", "f.json", "a/z.css"],
-            ["b.js", "e.cjs", "b/c.Mjs", "b/d.WASM", "a.txt", "f.json", "a/z.css"],
-        ),
-        (
-            [*CHUNKS, "assets/loader.js", "_next/chunks/deep/a.js", "_next/chunks/a.css"],
-            [
-                "assets/loader.js",
-                *CHUNKS[:5],
-                ("_next/chunks/", 295),
-                "_next/chunks/deep/a.js",
-                "_next/chunks/a.css",
-            ],
-        ),
-        ([f"{number}.js" for number in range(7)], [*[f"{n}.js" for n in range(5)], ("", 2)]),
-        (
-            [f"{n:02}/{name}.js" for n in range(60) for name in "ab"],
-            [f"{n:02}/{name}.js" for n in range(25) for name in "ab"],
-        ),
-    ],
-    ids=["none", "pages", "kinds of files", "many in one folder", "at the top", "many folders"],
-)
-@pytest.mark.parametrize("kind", ["added", "changed"])
-def test_of_other_files_scripts_are_listed_first_and_at_most_five_of_a_folder(
-    kind: str, names: Sequence[str], listed: Sequence[str | tuple[str, int]]
-) -> None:
-    new = {name.encode(): digests(2) for name in names}
-    old = dict.fromkeys(new, digests(1)) if kind == "changed" else {}
-
-    changes, _ = compared(old, new)
-
-    expected = []
-    for item in listed:
-        path, more = (item, 0) if isinstance(item, str) else item
-        expected.append(FileItem(path=path, more=more))
-    assert [*changes.listed_files[kind]] == expected
-
-
 def test_links_to_folders_are_listed_without_their_mark_and_count_as_files() -> None:
     new = Manifest(
         files={b"latest.txt": digests(1), b"v2/index.html": digests(1, 1)},
@@ -395,9 +316,10 @@ def test_links_to_folders_are_listed_without_their_mark_and_count_as_files() -> 
 
     changes, _ = compare(Manifest(), new)
 
-    names = [item.path for item in changes.listed_files["added"]]
-    assert names == ["latest", "latest.txt"]
-    assert changes.files["added"] == len(names)
+    assert changes.listed_files["added"] == (
+        FolderFiles(folder="", paths=["latest", "latest.txt"], more=0),
+    )
+    assert changes.files["added"] == 2
 
 
 @pytest.mark.parametrize(
