@@ -8,12 +8,9 @@ import json
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from typing import Any, Final
 
 import pytest
-from moto.core import DEFAULT_ACCOUNT_ID
-from moto.s3.models import s3_backends
 
 from admin_api_simulator import ExportPlan, Simulator
 from admin_api_simulator.site import SiteChange, site_files
@@ -245,25 +242,31 @@ def test_the_publication_that_did_not_finish_runs_again(bucket: Bucket) -> None:
     bucket.assert_manifest_is_live()
 
 
+STEPS_OF_ANOTHER: Final = {
+    "Fetch the manifest of the published site": {"FIRST_PUBLICATION": "true"},
+    "Stop if the published site is not the one of the plan": {
+        "SHA256": ANOTHER,
+        "PUBLISHED": "none none",
+        "UNFINISHED": "none",
+        "PLANNED": "",
+    },
+}
+
+
 def test_what_begins_during_a_publication_stops(bucket: Bucket, examples_image: str) -> None:
     during: list[tuple[int, str]] = []
 
     def begin() -> None:
-        for step, given in (
-            (FETCH, {"FIRST_PUBLICATION": "true"}),
-            (CHECK, {"PUBLISHED": "none none", "PLANNED": "", "UNFINISHED": "none"}),
-        ):
-            code, log, _ = run_with_bucket(
-                examples_image, PLAN, step, bucket.storage, {"SHA256": ANOTHER, **given}
-            )
-            during.append((code, log))
+        for step, given in STEPS_OF_ANOTHER.items():
+            variables = {"BUCKET": f"s3://{BUCKET}", **access(bucket.storage), **given}
+            during.append(run_step(examples_image, PLAN, step, variables))
 
     with during_upload("index.html", begin):
         run = bucket.run(**FIRST)
 
     assert run.succeeded, run.log
     (sha256,) = bucket.kept()
-    assert len(during) == 2
+    assert len(during) == len(STEPS_OF_ANOTHER)
     for code, log in during:
         assert code == 1, log
         assert f"::error::The publication of the archive {sha256} has not finished" in log
@@ -389,161 +392,6 @@ def test_only_plans_of_the_same_site_are_cancelled(
     assert code == 0, log
     asked = re.findall(r"asked of gh: run cancel (\d+) ", log)
     assert asked == [str(run) for run in cancelled], log
-
-
-FETCH: Final = "Fetch the manifest of the published site"
-CHECK: Final = "Stop if the published site is not the one of the plan"
-NO_ANSWER: Final = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"}
-HALF_DONE: Final = f"::error::The publication of the archive {ANOTHER} has not finished, "
-NO_MANIFEST: Final = "::error::There is no manifest of the published site. If nothing is published "
-COMMANDS: Final = "d\n::stop-commands::token\nstate=none none\n"
-
-
-def store(storage: Client, key: str, body: str | None) -> None:
-    if body is None:
-        storage.delete_object(Bucket=BUCKET, Key=key)
-    else:
-        storage.put_object(Bucket=BUCKET, Key=key, Body=body.encode())
-
-
-def run_with_bucket(
-    image: str, workflow: str, step: str, storage: Client, given: Mapping[str, str]
-) -> tuple[int, str, dict[str, str]]:
-    """Run a step, and return its exit code, its log and its outputs."""
-    variables = {
-        "BUCKET": f"s3://{BUCKET}",
-        "FIRST_PUBLICATION": "false",
-        "GITHUB_OUTPUT": "/dev/stdout",
-        **access(storage),
-        **given,
-    }
-    code, log = run_step(image, workflow, step, variables)
-    return code, log, dict(re.findall(r"^([\w-]+)=(.*)$", log, re.MULTILINE))
-
-
-@pytest.mark.parametrize(
-    ("workflow", "published", "unfinished", "given", "error"),
-    [
-        (PLAN, "a site", None, {}, ""),
-        (PLAN, None, None, {"FIRST_PUBLICATION": "true"}, ""),
-        (PLAN, None, None, {}, NO_MANIFEST),
-        (PLAN, "a site", ANOTHER, {}, HALF_DONE),
-        (PLAN, None, ANOTHER, {"FIRST_PUBLICATION": "true"}, HALF_DONE),
-        (PLAN, "a site", COMMANDS, {}, HALF_DONE.replace(ANOTHER, "unknown")),
-        (PLAN, "a site", "", {}, HALF_DONE.replace(ANOTHER, "unknown")),
-        (PLAN, None, None, {"BUCKET": "s3://"}, "::error::Set the variable DOCS_BUCKET to a "),
-        (PLAN, None, None, {"BUCKET": f"s3://{BUCKET}/folder"}, "::error::Set the variable DOCS_"),
-        (PLAN, "a site", None, NO_ANSWER, "::error::What is published could not be read: "),
-        (BACK, "a site", None, {}, ""),
-        (BACK, "a site", ANOTHER, {}, ""),
-        (BACK, "a site", COMMANDS, {}, ""),
-        (BACK, None, ANOTHER, {}, ""),
-        (BACK, None, None, {}, "::error::There is no manifest of a published site in s3://"),
-        (BACK, "a site", None, NO_ANSWER, "::error::What is published could not be read: "),
-    ],
-)
-def test_a_plan_knows_what_is_published_or_stops(
-    examples_image: str,
-    storage: Client,
-    workflow: str,
-    published: str | None,
-    unfinished: str | None,
-    given: Mapping[str, str],
-    error: str,
-) -> None:
-    store(storage, MANIFEST, published)
-    store(storage, UNFINISHED, unfinished)
-
-    code, log, outputs = run_with_bucket(examples_image, workflow, FETCH, storage, given)
-
-    expected_code = 1 if error else 0
-    assert code == expected_code, log
-    assert error in log, log
-    assert "stop-commands" not in log
-    if error:
-        return
-    digest = "none" if published is None else hashlib.sha256(published.encode()).hexdigest()
-    assert outputs["state"].endswith(f" {digest}")
-    expected = {None: "none", COMMANDS: "unknown"}.get(unfinished, unfinished)
-    assert outputs["unfinished"] == expected
-    assert ("::warning::" in log) == (unfinished is not None)
-    if workflow == BACK:
-        assert outputs["is-first"] == ("true" if published is None else "false")
-
-
-BEFORE: Final = "what was published when the plan was made"
-PLANNED: Final = "what the plan publishes"
-AGAIN: Final = "what was published then, but again"
-OTHER: Final = "another site"
-ARCHIVE: Final = "a" * 64
-STALE: Final = "::error::Something else was published after the plan that was approved. "
-NOT_FINISHED: Final = "::error::The publication of the archive {} has not finished. "
-LEFT: Final = NOT_FINISHED.format(ANOTHER)
-
-
-@pytest.mark.parametrize(
-    ("before", "left_before", "published", "unfinished", "error"),
-    [
-        (BEFORE, None, BEFORE, None, ""),
-        (BEFORE, None, OTHER, None, STALE),
-        (BEFORE, None, AGAIN, None, STALE),
-        (BEFORE, None, None, None, STALE),
-        (None, None, None, None, ""),
-        (None, None, BEFORE, None, STALE),
-        # this job runs again
-        (BEFORE, None, BEFORE, ARCHIVE, ""),
-        (None, None, None, ARCHIVE, ""),
-        (BEFORE, None, PLANNED, None, ""),
-        (None, None, PLANNED, None, ""),
-        (BEFORE, None, OTHER, ARCHIVE, STALE),
-        # another publication has not finished
-        (BEFORE, None, BEFORE, ANOTHER, LEFT),
-        (BEFORE, None, PLANNED, ANOTHER, LEFT),
-        (BEFORE, None, BEFORE, COMMANDS, NOT_FINISHED.format("unknown")),
-        # going back knew it
-        (BEFORE, ANOTHER, BEFORE, ANOTHER, ""),
-        (BEFORE, COMMANDS, BEFORE, COMMANDS, ""),
-        (BEFORE, ANOTHER, BEFORE, None, ""),
-        (BEFORE, ANOTHER, AGAIN, None, STALE),
-        (None, ANOTHER, None, ANOTHER, ""),
-    ],
-)
-def test_the_published_site_is_compared_with_the_one_of_the_plan(
-    examples_image: str,
-    storage: Client,
-    before: str | None,
-    left_before: str | None,
-    published: str | None,
-    unfinished: str | None,
-    error: str,
-) -> None:
-    store(storage, MANIFEST, before)
-    store(storage, UNFINISHED, left_before)
-    workflow = PLAN if left_before is None else BACK
-    first = {"FIRST_PUBLICATION": "true" if before is None else "false"}
-    code, log, plan = run_with_bucket(examples_image, workflow, FETCH, storage, first)
-    assert code == 0, log
-
-    if published == AGAIN:
-        keys = s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[BUCKET].keys
-        keys[MANIFEST].last_modified += timedelta(minutes=1)
-    elif published != before:
-        store(storage, MANIFEST, published)
-    store(storage, UNFINISHED, unfinished)
-    outputs_of_plan = {
-        "SHA256": ARCHIVE,
-        "PUBLISHED": plan["state"],
-        "UNFINISHED": plan["unfinished"],
-        "PLANNED": hashlib.sha256(PLANNED.encode()).hexdigest(),
-    }
-    code, log, outputs = run_with_bucket(examples_image, PLAN, CHECK, storage, outputs_of_plan)
-
-    expected_code = 1 if error else 0
-    assert code == expected_code, log
-    assert error in log, log
-    assert "stop-commands" not in log
-    if not error:
-        assert outputs["is-first"] == ("true" if published is None else "false")
 
 
 def test_an_approval_of_one_site_does_not_publish_another_one(bucket: Bucket) -> None:

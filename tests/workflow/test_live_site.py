@@ -18,7 +18,6 @@ from tests.workflow.conftest import (
     UNFINISHED,
     UPLOAD,
     Client,
-    access,
     contents,
     refuse_upload,
 )
@@ -166,79 +165,6 @@ def test_a_site_whose_upload_failed_is_collected_and_published(
         caching = host.storage.head_object(Bucket=BUCKET, Key=name)["CacheControl"]
         assert caching.endswith("immutable") == name.startswith("_next/static/"), name
         assert (caching == "no-cache") != name.startswith("_next/static/"), name
-
-
-STOP = "Stop if a publication has not finished"
-UPLOAD_STEP = "Upload the site, then its manifest"
-ARCHIVE = "1f2e" * 16
-
-
-@pytest.mark.parametrize(
-    ("marker", "changed", "status", "printed"),
-    [
-        (None, {}, 0, "sha256=\n"),
-        (ARCHIVE, {"JOB_ID": "se_1"}, 0, f"sha256={ARCHIVE}\n"),
-        (ARCHIVE, {}, 1, f"::error::The publication of the archive {ARCHIVE} has not finished. "),
-        ("x\n::stop-commands::y", {}, 1, "::error::The publication of the archive unknown has "),
-        # what cannot be read is not missing
-        (
-            None,
-            {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"},
-            1,
-            "::error::Could not check for an unfinished publication: fatal error: ",
-        ),
-    ],
-)
-def test_a_run_stops_unless_the_last_publication_has_finished(
-    examples_image: str,
-    storage: Client,
-    marker: str | None,
-    changed: dict[str, str],
-    status: int,
-    printed: str,
-) -> None:
-    if marker is not None:
-        storage.put_object(Bucket=BUCKET, Key=UNFINISHED, Body=marker.encode())
-    variables = {
-        "BUCKET": f"s3://{BUCKET}",
-        "JOB_ID": "",
-        "GITHUB_OUTPUT": "/dev/stdout",
-        **access(storage),
-        **changed,
-    }
-
-    code, log = run_step(examples_image, "upload-and-check.yml", STOP, variables)
-
-    assert code == status, log
-    assert printed in log, log
-    assert "stop-commands" not in log
-
-
-@pytest.mark.parametrize(
-    ("unfinished", "prepare", "error"),
-    [
-        (ARCHIVE, "true", "another publication has not finished, that of the archive 1f2e1f2e"),
-        ("unknown", "true", "another publication has not finished, that of the archive unknown"),
-        ("", "mkdir -p site/publication", "the site has a folder publication, where the manifest "),
-    ],
-)
-def test_nothing_is_uploaded_over_another_publication_or_the_manifest(
-    examples_image: str, storage: Client, unfinished: str, prepare: str, error: str
-) -> None:
-    variables = {
-        "BUCKET": f"s3://{BUCKET}",
-        "SHA256": "0" * 64,
-        "UNFINISHED": unfinished,
-        **access(storage),
-    }
-
-    code, log = run_step(
-        examples_image, "upload-and-check.yml", UPLOAD_STEP, variables, prepare=prepare
-    )
-
-    assert code == 1, log
-    assert f"::error::Not uploaded: {error}" in log, log
-    assert contents(storage) == {}
 
 
 def without_function(host: Host) -> None:
