@@ -28,20 +28,28 @@ UPLOAD: Final = "Upload the site, then its manifest"
 
 AWS: Final = """
 aws() {
-  if [ "$1" = s3api ]; then
-    stat --format %Y "$OBJECTS/site.manifest"
-  elif [ -e "$OBJECTS/${4##*/}" ]; then
-    cp "$OBJECTS/${4##*/}" "$5"
-  elif [ -e "$OBJECTS/is-unreachable" ]; then
-    echo "fatal error: Could not connect to the endpoint URL" >&2
+  if [ -e "$OBJECTS/is-unreachable" ]; then
+    echo "Could not connect to the endpoint URL" >&2
     return 1
-  else
-    echo "fatal error: An error occurred (404) when calling the HeadObject operation" >&2
+  fi
+  case "$1 $2" in
+    "s3api get-object") object=$OBJECTS/${6##*/} file=${11} missing=NoSuchKey ;;
+    "s3 cp") object=$OBJECTS/${4##*/} file=$5 missing=404 ;;
+  esac
+  if ! cp "$object" "$file" 2> /dev/null; then
+    echo "An error occurred ($missing) when calling an operation" >&2
     return 1
+  fi
+  if [ "$2" = get-object ]; then
+    stat --format %Y "$object"
   fi
 }
 """
-"""`aws s3 cp --only-show-errors s3://BUCKET/publication/NAME FILE`, and the manifest's time."""
+"""The two ways in which the steps read an object of the folder `publication`:
+
+    aws s3api get-object --bucket BUCKET --key publication/NAME --query … --output text FILE
+    aws s3 cp --only-show-errors s3://BUCKET/publication/NAME FILE
+"""
 
 
 @dataclass
@@ -119,11 +127,11 @@ def step_on_page(heading: str, name: str) -> str:
 
 ARCHIVE: Final = "a" * 64
 ANOTHER: Final = "d" * 64
-COMMANDS: Final = "d\n::stop-commands::token\nstate=none none\n"
+COMMANDS: Final = "d\n::stop-commands::token\nstate=none@\n"
 HALF_DONE: Final = f"::error::The publication of the archive {ANOTHER} has not finished, "
 UNKNOWN: Final = HALF_DONE.replace(ANOTHER, "unknown")
 NO_MANIFEST: Final = "::error::There is no manifest of the published site. If nothing is published "
-UNREADABLE: Final = "::error::What is published could not be read: fatal error: Could not connect"
+UNREADABLE: Final = "::error::What is published could not be read: Could not connect"
 SET_BUCKET: Final = "::error::Set the variable DOCS_BUCKET to a bucket's name"
 FIRST: Final = {"FIRST_PUBLICATION": "true"}
 
@@ -166,7 +174,7 @@ def test_a_plan_knows_what_is_published_or_stops(
     assert "stop-commands" not in log
     if error:
         return
-    assert outputs["state"].endswith(f" {sha256(published)}")
+    assert outputs["state"].startswith(f"{sha256(published)}@")
     expected = {None: "none", COMMANDS: "unknown"}.get(unfinished, unfinished)
     assert outputs["unfinished"] == expected
     assert ("::warning::" in log) == (unfinished is not None)
@@ -314,7 +322,7 @@ def test_a_run_stops_if_it_is_not_known_whether_the_last_publication_has_finishe
 
     log, _ = bucket.run(OF_ONE_JOB[recipe][0], {"JOB_ID": ""})
 
-    assert "::error::Could not check for an unfinished publication: fatal error: " in log
+    assert "::error::Could not check for an unfinished publication: Could not connect" in log
     assert log.endswith("exit code 1")
 
 
