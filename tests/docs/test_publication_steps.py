@@ -186,6 +186,24 @@ def sha256(body: str | None) -> str:
     return "none" if body is None else hashlib.sha256(body.encode()).hexdigest()
 
 
+@pytest.mark.parametrize("workflow", [PLAN, BACK])
+def test_a_plan_that_would_overwrite_the_manifest_stops(bucket: Bucket, workflow: str) -> None:
+    script = step_of(workflow, "Remember the manifest of the plan")
+    (bucket.workspace / "new.manifest").write_text(PLANNED)
+
+    log, outputs = bucket.run(script, {})
+
+    assert log == "exit code 0"
+    assert outputs == {"manifest": sha256(PLANNED)}
+
+    (bucket.workspace / "site" / "publication").mkdir(parents=True)
+    log, outputs = bucket.run(script, {})
+
+    assert "::error::The site has a folder publication, where the manifest and the archives " in log
+    assert log.endswith("exit code 1")
+    assert outputs == {}
+
+
 BEFORE: Final = "what was published when the plan was made"
 PLANNED: Final = "what the plan publishes"
 AGAIN: Final = "what was published then, but stored again"
