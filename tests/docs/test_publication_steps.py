@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from docs.pages import blocks_of
+from tests.workflow.steps import read_step
 
 ROOT: Final = Path(__file__).parents[2]
 PLAN: Final = "plan-and-publish.yml"
@@ -107,12 +108,7 @@ def bucket(tmp_path: Path) -> Bucket:
 
 def step_of(example: str, name: str) -> str:
     """Return the script of a step."""
-    workflow = yaml.safe_load((ROOT / "examples" / example).read_text("utf-8"))
-    steps = []
-    for job in workflow["jobs"].values():
-        steps += [step for step in job["steps"] if step.get("name") == name]
-    (step,) = steps
-    return str(step["run"])
+    return read_step(example, name)["run"]
 
 
 def step_on_page(heading: str, name: str) -> str:
@@ -280,6 +276,9 @@ def test_the_published_site_is_compared_with_the_one_of_the_plan(
     assert "stop-commands" not in log
     if not error:
         assert outputs["is-first"] == ("true" if published is None else "false")
+        assert outputs["unfinished"] == {None: "none", COMMANDS: "unknown"}.get(
+            unfinished, unfinished
+        )
 
 
 @pytest.mark.parametrize(

@@ -216,13 +216,13 @@ def contents(storage: Client, bucket: str = BUCKET) -> dict[str, bytes]:
 
 @contextmanager
 def during_upload(key: str, action: Callable[[], object]) -> Iterator[None]:
-    """Do something each time before the storage takes one file."""
+    """Do something each time before the storage takes a file whose key begins with `key`."""
     put_object = S3Backend.put_object
 
     def act_then_put(
         self: S3Backend, bucket_name: str, key_name: str, *args: Any, **kwargs: Any
     ) -> object:
-        if key_name == key:
+        if key_name.startswith(key):
             action()
         return put_object(self, bucket_name, key_name, *args, **kwargs)
 

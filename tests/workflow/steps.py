@@ -14,7 +14,7 @@ def run_step(
 
     Returns its exit code and its log.
     """
-    step = _step(example, name)
+    step = read_step(example, name)
     # nothing changes how it runs, or what its failure means
     assert set(step) <= {"name", "id", "if", "env", "run"}
 
@@ -31,7 +31,8 @@ def run_step(
     return int(status), log
 
 
-def _step(example: str, name: str) -> dict[str, str]:
+def read_step(example: str, name: str) -> dict[str, str]:
+    """Return the step of an example that has this name."""
     workflow = yaml.safe_load((ROOT / "examples" / example).read_text("utf-8"))
     found: list[dict[str, str]] = []
     for job in workflow["jobs"].values():

@@ -268,6 +268,23 @@ def test_an_unfinished_publication_runs_again_and_stops_what_begins_meanwhile(
     bucket.assert_manifest_is_live()
 
 
+def test_of_two_publications_that_begin_at_once_the_second_uploads_nothing(
+    bucket: Bucket,
+) -> None:
+    def begin() -> None:
+        bucket.storage.put_object(Bucket=BUCKET, Key=UNFINISHED, Body=ANOTHER.encode())
+
+    # after the check, and before the marker
+    with during_upload("publication/bundles/", begin):
+        run = bucket.run(**FIRST)
+
+    assert not run.succeeded, run.log
+    assert "::error::Nothing was uploaded, because publication/unfinished could not be " in run.log
+    assert "(PreconditionFailed)" in run.log
+    assert bucket.site() == {}
+    assert bucket.unfinished() == ANOTHER
+
+
 def test_a_changed_archive_is_not_published(bucket: Bucket) -> None:
     run = bucket.run(between="echo >> docs.bundle", **FIRST)
 
